@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/clock.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <ctime>
+
+namespace epochmeter::base {
+namespace {
+
+int64_t ReadClock(clockid_t id) {
+  timespec ts{};
+  clock_gettime(id, &ts);
+  return static_cast<int64_t>(ts.tv_sec) * kNsPerSecond + ts.tv_nsec;
+}
+
+// Floor division, so that times before 1970 keep a positive sub-second part.
+void SplitSeconds(int64_t ns, time_t* seconds, int64_t* rest_ns) {
+  int64_t s = ns / kNsPerSecond;
+  int64_t rest = ns % kNsPerSecond;
+  if (rest < 0) {
+    rest += kNsPerSecond;
+    s -= 1;
+  }
+  *seconds = static_cast<time_t>(s);
+  *rest_ns = rest;
+}
+
+}  // namespace
+
+int64_t MonotonicNs() { return ReadClock(CLOCK_MONOTONIC); }
+int64_t BoottimeNs() { return ReadClock(CLOCK_BOOTTIME); }
+int64_t WallNs() { return ReadClock(CLOCK_REALTIME); }
+
+ClockAnchor ReadClockAnchor() {
+  const int64_t before = MonotonicNs();
+  ClockAnchor anchor{.mono_ns = 0, .boot_ns = BoottimeNs(), .wall_ns = WallNs()};
+  anchor.mono_ns = before + (MonotonicNs() - before) / 2;
+  return anchor;
+}
+
+std::string FormatUtc(int64_t wall_ns) {
+  time_t seconds = 0;
+  int64_t rest = 0;
+  SplitSeconds(wall_ns, &seconds, &rest);
+  tm parts{};
+  gmtime_r(&seconds, &parts);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", parts.tm_year + 1900,
+                     parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec,
+                     rest / kNsPerMs);
+}
+
+std::string FormatUtcCompact(int64_t wall_ns) {
+  time_t seconds = 0;
+  int64_t rest = 0;
+  SplitSeconds(wall_ns, &seconds, &rest);
+  tm parts{};
+  gmtime_r(&seconds, &parts);
+  return fmt::format("{:04}{:02}{:02}T{:02}{:02}{:02}Z", parts.tm_year + 1900, parts.tm_mon + 1,
+                     parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec);
+}
+
+std::string FormatLocalTime(int64_t wall_ns) {
+  time_t seconds = 0;
+  int64_t rest = 0;
+  SplitSeconds(wall_ns, &seconds, &rest);
+  tm parts{};
+  localtime_r(&seconds, &parts);
+  return fmt::format("{:02}:{:02}:{:02}", parts.tm_hour, parts.tm_min, parts.tm_sec);
+}
+
+std::string FormatDuration(double seconds) {
+  if (!std::isfinite(seconds)) return "unknown";
+  if (seconds < 0) return "-" + FormatDuration(-seconds);
+  if (seconds < 0.0995) return fmt::format("{:.3g} ms", seconds * 1e3);
+  if (seconds < 9.995) return fmt::format("{:.2f} s", seconds);
+  if (seconds < 99.95) return fmt::format("{:.1f} s", seconds);
+  const auto whole = static_cast<int64_t>(std::llround(seconds));
+  if (whole < 3600) return fmt::format("{} min {:02} s", whole / 60, whole % 60);
+  return fmt::format("{} h {:02} min", whole / 3600, whole % 3600 / 60);
+}
+
+}  // namespace epochmeter::base

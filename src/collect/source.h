@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// A metric source: reads one part of a machine and gives values. A new source is one .cc with its
+// MetricDefs, its class in the unnamed namespace and one SourceDef, plus a line in sources.cc.
+//
+// A source may not need root, run a command, write, block, or call CUDA. It gives what it could
+// read: a value that is not known is left out of `out`, and the reason goes to the sink as a
+// SeriesState (when it changes) or a Loss. Only a failure of the whole source is an error.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string_view>
+
+#include "base/result.h"
+#include "model/env.h"
+#include "model/metric.h"
+#include "model/registry.h"
+#include "model/sink.h"
+
+namespace epochmeter::collect {
+
+namespace nvml {
+class Session;
+}
+
+// How often a source is read, by its measured cost: `kTick` each tick of the run's interval; `kMid`
+// each 2 s at most; `kSlow` each 10 s, and also whenever an epoch begins or ends, so that slow
+// counters are right per epoch.
+enum class Tier : uint8_t { kTick, kMid, kSlow };
+
+// Which processes belong to the run. Root pids are the training and what it registered.
+struct JobScope {
+  int32_t root_pid = 0;  // 0: no process to follow
+  std::string cgroup;    // reserved for the cgroup sources; empty when unknown
+};
+
+// Lives as long as the source. `nvml` is null for host sources.
+struct SourceContext {
+  const model::Env& env;
+  model::Registry& registry;
+  model::Sink& sink;
+  int64_t tick_ns;  // the run's interval
+  const JobScope& job;
+  nvml::Session* nvml = nullptr;
+};
+
+class Source {
+ public:
+  virtual ~Source() = default;
+  // Reads once. `out.t_ns` is the instant of the tick; values are appended. One thread, never
+  // concurrently with any other source of the same schedule.
+  virtual base::Result<> Sample(model::Samples& out) = 0;
+};
+
+struct SourceDef {
+  std::string_view name;     // "host.cpu"
+  std::string_view summary;  // one line for `epochmeter list metrics`
+  std::span<const model::MetricDef> metrics;
+  Tier tier;
+  // An error says why this machine can't have the source; it is reported once and the source is
+  // tried again later (a driver may be loaded late).
+  base::Result<std::unique_ptr<Source>> (*Make)(const SourceContext& context);
+};
+
+// The period of a tier for a run's interval.
+constexpr int64_t TierPeriodNs(Tier tier, int64_t tick_ns) {
+  const int64_t least = tier == Tier::kTick  ? 0
+                        : tier == Tier::kMid ? 2 * base::kNsPerSecond
+                                             : 10 * base::kNsPerSecond;
+  return tick_ns > least ? tick_ns : least;
+}
+
+}  // namespace epochmeter::collect

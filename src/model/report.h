@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run says once it is worked out: tables and findings. Renderers and exporters take this
+// (and the Run for raw values); no figure is computed by them. Absent figures are empty optionals.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "model/run.h"
+
+namespace epochmeter::model {
+
+// One figure over an interval. `count` samples stand behind it; `coverage_ratio` is the part of the
+// interval that they cover (nothing when the series has no period).
+struct Stat {
+  uint64_t count = 0;
+  std::optional<double> mean, min, max, p50, p95, last;
+  std::optional<double> coverage_ratio;
+};
+// Field name (unit included) and its figure, in the order to print.
+using StatTable = std::vector<std::pair<std::string, Stat>>;
+using ScalarTable = std::vector<std::pair<std::string, double>>;
+
+struct GpuStats {
+  int32_t gpu = -1;  // index on this host
+  std::string uuid;  // empty when not known
+  StatTable stats;   // utilization_ratio, memory_used_bytes, power_w, ...
+  std::optional<double> energy_j;
+};
+
+// A stretch of validation (or another phase that is told apart from training).
+struct PhaseStats {
+  std::string phase;
+  uint64_t count = 0;
+  double total_s = 0;
+  ScalarTable scalars;  // last value of each
+};
+
+// One epoch of one rank. `complete` is false when its end was not seen: then `end_ns` is the last
+// thing seen of it.
+struct EpochRow {
+  std::optional<int32_t> rank;
+  int64_t epoch = 0;
+  int64_t begin_ns = 0, end_ns = 0;
+  bool complete = false;
+  double duration_s = 0;
+  uint64_t steps = 0;
+  std::optional<uint64_t> samples;  // sum of batch sizes
+  Stat step_s, data_wait_s;
+  std::optional<double> data_wait_ratio;  // of the steps' time
+  ScalarTable scalars;                    // last value of each in the epoch: loss, ...
+  std::vector<PhaseStats> phases;         // eval after or inside the epoch, checkpoint, ...
+  std::vector<GpuStats> gpus;
+  std::optional<double> energy_j;  // of the rank's own GPUs
+  StatTable host;                  // cpu_ratio, memory_used_bytes, ...
+  StatTable process;               // of the training's process tree
+  StatTable framework;             // allocated_bytes, reserved_bytes, ...
+};
+
+enum class Severity : uint8_t { kInfo, kWarning, kCritical, kNotApplicable };
+std::string_view SeverityName(Severity severity);  // "warning"
+
+struct Evidence {
+  std::string series;  // "gpu0 memory_used_bytes"
+  Interval interval;
+  ScalarTable values;
+};
+
+struct Finding {
+  std::string rule;
+  Severity severity = Severity::kInfo;
+  std::string summary;
+  std::string explanation;
+  std::string advice;
+  std::optional<int32_t> rank;
+  std::optional<int32_t> gpu;
+  std::vector<Evidence> evidence;
+};
+
+// What could not be measured and why.
+struct NotMeasured {
+  std::string subject;  // "gpu0 fan speed"
+  std::string reason;
+};
+
+struct Report {
+  std::string progress_source;  // where epochs and steps come from: "client", "hook", "none"
+  std::vector<EpochRow> epochs;
+  std::vector<GpuStats> gpus;  // over the whole run
+  StatTable host, process;
+  double duration_s = 0;
+  std::optional<double> energy_j;
+  std::vector<Finding> findings;
+  std::vector<NotMeasured> not_measured;
+};
+
+}  // namespace epochmeter::model

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "model/run.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace epochmeter::model {
+namespace {
+
+// A hole is a distance of more than five periods, and never less than this: schedulers delay a
+// 100 ms sampler by hundreds of ms on a loaded node without anything being wrong.
+constexpr int64_t kShortestGapNs = base::kNsPerSecond;
+
+}  // namespace
+
+double SampleWeightSeconds(int64_t previous_ns, int64_t t_ns, int64_t period_ns) {
+  const int64_t distance = t_ns - previous_ns;
+  if (distance <= 0) return 0;
+  if (period_ns <= 0) return base::SecondsFromNs(distance);
+  const int64_t limit = std::max(5 * period_ns, kShortestGapNs);
+  return base::SecondsFromNs(distance > limit ? period_ns : distance);
+}
+
+void Summary::Add(int64_t t_ns, double value, double weight) {
+  if (count == 0) {
+    t_first_ns = t_ns;
+    first = min = max = value;
+  }
+  ++count;
+  t_last_ns = t_ns;
+  last = value;
+  min = std::min(min, value);
+  max = std::max(max, value);
+  sum += value;
+  weighted_sum += value * weight;
+  weight_s += weight;
+}
+
+void Summary::Append(const Summary& later) {
+  if (later.count == 0) return;
+  if (count == 0) {
+    *this = later;
+    return;
+  }
+  count += later.count;
+  t_last_ns = later.t_last_ns;
+  last = later.last;
+  min = std::min(min, later.min);
+  max = std::max(max, later.max);
+  sum += later.sum;
+  weighted_sum += later.weighted_sum;
+  weight_s += later.weight_s;
+}
+
+std::optional<double> Summary::Mean() const {
+  if (count == 0) return {};
+  if (weight_s > 0) return weighted_sum / weight_s;
+  return sum / static_cast<double>(count);
+}
+
+void StepTable::Add(const Event& event) {
+  t_ns.push_back(event.t_ns);
+  epoch.push_back(event.epoch.value_or(-1));
+  step.push_back(event.step.value_or(-1));
+  for (const EventField& field : event.fields) {
+    const std::optional<double> number = event.Number(field.key);
+    if (!number) continue;
+    std::vector<double>& column = columns[field.key];
+    column.resize(t_ns.size() - 1, std::nan(""));
+    column.push_back(*number);
+  }
+  for (auto& [name, column] : columns) column.resize(t_ns.size(), std::nan(""));
+}
+
+const std::vector<double>* StepTable::Column(std::string_view name) const {
+  const auto found = columns.find(name);
+  return found == columns.end() ? nullptr : &found->second;
+}
+
+std::optional<SeriesId> Run::FindSeries(EntityId entity, std::string_view field) const {
+  for (const SeriesDef& def : series) {
+    if (def.entity == entity && def.metric.field == field) return def.id;
+  }
+  return {};
+}
+
+std::vector<const EntityDef*> Run::EntitiesOf(Scope scope) const {
+  std::vector<const EntityDef*> found;
+  for (const EntityDef& entity : entities) {
+    if (entity.scope == scope) found.push_back(&entity);
+  }
+  return found;
+}
+
+std::optional<int64_t> Run::WallNs(int64_t t_ns) const {
+  if (!info && anchors.empty()) return {};
+  base::ClockAnchor best = info ? info->anchor : anchors.front().clocks;
+  for (const Anchor& anchor : anchors) {
+    if (anchor.clocks.mono_ns <= t_ns) best = anchor.clocks;
+  }
+  return best.wall_ns + (t_ns - best.mono_ns);
+}
+
+}  // namespace epochmeter::model
