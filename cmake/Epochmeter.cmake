@@ -82,7 +82,7 @@ endif()
 # Adds a folder that exists; a folder may be absent in a partial checkout.
 function(epm_add_folder path)
   if(EXISTS "${CMAKE_SOURCE_DIR}/${path}/CMakeLists.txt")
-    add_subdirectory(${path})
+    add_subdirectory("${CMAKE_SOURCE_DIR}/${path}" "${CMAKE_BINARY_DIR}/${path}")
   endif()
 endfunction()
 
