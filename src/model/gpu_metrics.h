@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Metrics of a GPU that both a live collector and an importer give: one definition each, so that a
+// recorded and an imported run have the same series. Activity, link and throttle-time metrics are
+// in gpu_activity_metrics.h. The label gpu=, uuid= comes from the entity.
+#pragma once
+
+#include "model/metric.h"
+
+namespace epochmeter::model::gpu {
+
+consteval MetricDef Gauge(std::string_view name, std::string_view label, std::string_view field,
+                          std::string_view prometheus, std::string_view unit, double resolution,
+                          std::string_view help, std::string_view source) {
+  return Metric({name, label, field, prometheus, unit, MetricKind::kGauge, Scope::kGpu, resolution,
+                 help, source});
+}
+consteval MetricDef Counter(std::string_view name, std::string_view label, std::string_view field,
+                            std::string_view prometheus, std::string_view unit, double resolution,
+                            std::string_view help, std::string_view source) {
+  return Metric({name, label, field, prometheus, unit, MetricKind::kCounter, Scope::kGpu,
+                 resolution, help, source});
+}
+consteval MetricDef State(std::string_view name, std::string_view field,
+                          std::string_view prometheus, std::string_view help,
+                          std::string_view source) {
+  return Metric(
+      {name, "", field, prometheus, "1", MetricKind::kState, Scope::kGpu, 1, help, source});
+}
+
+inline constexpr double kRatioStep = 1e-4;
+
+inline constexpr MetricDef kMemoryUsed =
+    Gauge("gpu.memory.used", "", "memory_used_bytes", "gpu_memory_used_bytes", "By", 1,
+          "Device memory in use by all processes; what the driver reserves is not in it.",
+          "nvmlDeviceGetMemoryInfo_v2");
+inline constexpr MetricDef kMemoryFree =
+    Gauge("gpu.memory.free", "", "memory_free_bytes", "gpu_memory_free_bytes", "By", 1,
+          "Device memory that no process has taken.", "nvmlDeviceGetMemoryInfo_v2");
+inline constexpr MetricDef kMemoryTotal =
+    Gauge("gpu.memory.total", "", "memory_total_bytes", "gpu_memory_capacity_bytes", "By", 1,
+          "Device memory installed: used, free and reserved.", "nvmlDeviceGetMemoryInfo_v2");
+inline constexpr MetricDef kMemoryReserved =
+    Gauge("gpu.memory.reserved", "", "memory_reserved_bytes", "gpu_memory_reserved_bytes", "By", 1,
+          "Device memory that the driver and firmware keep.", "nvmlDeviceGetMemoryInfo_v2");
+inline constexpr MetricDef kProcessMemory =
+    Gauge("gpu.processes.memory", "", "process_memory_bytes", "gpu_processes_memory_bytes", "By", 1,
+          "Sum over the compute processes that the driver lists on this GPU, of any user.",
+          "nvmlDeviceGetComputeRunningProcesses");
+inline constexpr MetricDef kRunProcessMemory =
+    Gauge("gpu.process.memory", "", "run_memory_bytes", "process_tree_gpu_memory_bytes", "By", 1,
+          "Sum over the compute processes on this GPU that belong to this run.",
+          "nvmlDeviceGetComputeRunningProcesses");
+inline constexpr MetricDef kProcessCount =
+    Gauge("gpu.processes", "", "processes", "gpu_processes", "{process}", 1,
+          "Compute processes that the driver lists on this GPU, of any user.",
+          "nvmlDeviceGetComputeRunningProcesses");
+
+inline constexpr MetricDef kUtilization =
+    Gauge("gpu.utilization", "", "utilization_ratio", "gpu_utilization_ratio", "1", kRatioStep,
+          "Part of the driver's last window (about 0.2 s) in which any kernel ran, however small.",
+          "nvmlDeviceGetUtilizationRates");
+inline constexpr MetricDef kMemoryActivity = Gauge(
+    "gpu.memory.activity", "", "memory_activity_ratio", "gpu_memory_activity_ratio", "1",
+    kRatioStep, "Part of the driver's last window in which device memory was read or written.",
+    "nvmlDeviceGetUtilizationRates");
+inline constexpr MetricDef kEncoder =
+    Gauge("gpu.encoder", "", "encoder_utilization_ratio", "gpu_encoder_utilization_ratio", "1",
+          kRatioStep, "Part of the driver's window in which the video encoder was busy.",
+          "nvmlDeviceGetEncoderUtilization");
+inline constexpr MetricDef kDecoder =
+    Gauge("gpu.decoder", "", "decoder_utilization_ratio", "gpu_decoder_utilization_ratio", "1",
+          kRatioStep, "Part of the driver's window in which the video decoder was busy.",
+          "nvmlDeviceGetDecoderUtilization");
+
+inline constexpr MetricDef kPower =
+    Gauge("gpu.power", "", "power_w", "gpu_power_watts", "W", 0.1,
+          "Board power as the driver reports it: a 1 s average from Ampere on.",
+          "nvmlDeviceGetPowerUsage");
+inline constexpr MetricDef kPowerInstant =
+    Gauge("gpu.power.instant", "", "power_instant_w", "gpu_power_instant_watts", "W", 0.1,
+          "Board power now.", "NVML_FI_DEV_POWER_INSTANT");
+inline constexpr MetricDef kPowerAverage =
+    Gauge("gpu.power.average", "", "power_average_w", "gpu_power_average_watts", "W", 0.1,
+          "Board power, average over the last second.", "NVML_FI_DEV_POWER_AVERAGE");
+inline constexpr MetricDef kPowerLimit =
+    Gauge("gpu.power.limit", "limit=enforced", "power_limit_w", "gpu_power_limit_watts", "W", 0.1,
+          "Power limit that holds now.", "nvmlDeviceGetEnforcedPowerLimit");
+inline constexpr MetricDef kEnergy = Counter(
+    "gpu.energy", "", "energy_j", "gpu_energy_joules_total", "J", 0.001,
+    "Energy of the board since the driver was loaded.", "nvmlDeviceGetTotalEnergyConsumption");
+
+inline constexpr MetricDef kTemperature =
+    Gauge("gpu.temperature", "sensor=core", "temperature_c", "gpu_temperature_celsius", "Cel", 1,
+          "Temperature of the GPU die.", "nvmlDeviceGetTemperature");
+inline constexpr MetricDef kMemoryTemperature =
+    Gauge("gpu.temperature", "sensor=memory", "memory_temperature_c", "gpu_temperature_celsius",
+          "Cel", 1, "Temperature of the device memory.", "NVML_FI_DEV_MEMORY_TEMP");
+
+inline constexpr MetricDef kSmClock =
+    Gauge("gpu.clock", "domain=sm", "sm_clock_hz", "gpu_clock_hertz", "Hz", 1e6,
+          "Clock of the streaming multiprocessors now.", "nvmlDeviceGetClockInfo");
+inline constexpr MetricDef kMemoryClock =
+    Gauge("gpu.clock", "domain=mem", "memory_clock_hz", "gpu_clock_hertz", "Hz", 1e6,
+          "Clock of the device memory now.", "nvmlDeviceGetClockInfo");
+inline constexpr MetricDef kPerformanceState =
+    State("gpu.pstate", "performance_state", "gpu_performance_state",
+          "Performance state, 0 is the fastest.", "nvmlDeviceGetPerformanceState");
+inline constexpr MetricDef kThrottleReasons =
+    State("gpu.throttle.reasons", "throttle_reasons", "gpu_throttle_reasons",
+          "Bit mask of why clocks are below the highest, as in nvmlClocksEventReason; 1 is idle.",
+          "nvmlDeviceGetCurrentClocksEventReasons");
+
+}  // namespace epochmeter::model::gpu
