@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What we can learn from the frameworks that the training itself has imported.
+
+A reader is a module of this folder with the functions of `Reader`. It is loaded only once its framework
+is in sys.modules, never imports a framework itself, and never initialises a device.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Any, Dict, List, Optional, Tuple
+
+from epochmeter import _quiet
+
+# Name in sys.modules -> our file. The first with a device in use wins.
+NAMES: Tuple[str, ...] = ("paddle", "torch")
+
+Memory = Dict[str, Any]
+Gpus = List[Dict[str, Any]]
+
+
+class Reader:
+    """One framework's reader; a function that fails is not called again."""
+
+    def __init__(self, framework: str) -> None:
+        self.framework = framework
+        self._module: Any = importlib.import_module(f"epochmeter._frameworks.{framework}")
+        self._dead: Dict[str, bool] = {}
+
+    def version(self) -> Optional[str]:
+        module = sys.modules.get(self.framework)
+        found = getattr(module, "__version__", None)
+        return str(found) if found is not None else None
+
+    def memory(self) -> Optional[Memory]:
+        """The allocator's counters now, None while there are none to read."""
+        found = self._call("memory")
+        return found if isinstance(found, dict) else None
+
+    def gpus(self) -> Optional[Gpus]:
+        """The GPUs in use, None while this is not known."""
+        found = self._call("gpus")
+        return found if isinstance(found, list) and found else None
+
+    def on_device(self, value: Any) -> bool:
+        """True for a tensor whose reading would wait for a device."""
+        return self._call("on_device", value) is True
+
+    def _call(self, what: str, *arguments: Any) -> Any:
+        if what in self._dead:
+            return None
+        try:
+            return getattr(self._module, what)(*arguments)
+        except Exception as error:
+            self._dead[what] = True
+            _quiet.fault(f"reading {what} of {self.framework}", error)
+            return None
+
+
+_readers: Dict[str, Reader] = {}
+
+
+def loaded() -> List[Reader]:
+    """Readers of the frameworks imported so far. Half-imported ones are left for later."""
+    found: List[Reader] = []
+    for name in NAMES:
+        module = sys.modules.get(name)
+        if module is None or getattr(getattr(module, "__spec__", None), "_initializing", False):
+            continue
+        if name not in _readers:
+            _readers[name] = Reader(name)
+        found.append(_readers[name])
+    return found
+
+
+def versions() -> Dict[str, str]:
+    """Framework name -> version, of those that are imported."""
+    return {r.framework: v for r in loaded() for v in [r.version()] if v is not None}
+
+
+def on_device(value: Any) -> bool:
+    """Whether `value` is a tensor that lives on a device."""
+    root = type(value).__module__.partition(".")[0]
+    return any(reader.on_device(value) for reader in loaded() if reader.framework == root)

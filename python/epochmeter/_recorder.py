@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What this process tells about its training: one Recorder per process, driven by loops and hooks.
+
+All methods may be called from any thread and cost no more than a datagram. Those that the training's
+code reaches are guarded by their callers (see _quiet.guarded).
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import time
+import traceback
+from types import TracebackType
+from typing import Any, Dict, List, Mapping, Optional, Type
+
+from epochmeter import _frameworks, _protocol, _ranks
+from epochmeter._sender import Sender
+
+# Reading an allocator costs about 70 us: by time, not by step.
+MEMORY_PERIOD_NS = 1_000_000_000
+# A phase shorter than this does not pay for a reading of its own at its end.
+MEMORY_PHASE_NS = 50_000_000
+
+clock = time.monotonic_ns
+
+
+class Recorder:
+    """Keeps the place in the training (epoch, step, open phases) and sends the events."""
+
+    def __init__(self, path: str, version: str) -> None:
+        self.pid = os.getpid()
+        self._version = version
+        self._ranks = _ranks.find(os.environ)
+        self._sender = Sender(path, self._ranks.rank, self.hello)
+        self._step_head = _protocol.head("step")
+        self._gpus: Optional[_frameworks.Gpus] = None
+        self._memory_due_ns = 0
+        self.framework: Optional[str] = None
+        self.training = False
+        # Another object for each training: who began an earlier one sees that it is over.
+        self.token = object()
+        self.epoch: Optional[int] = None
+        self.epoch_open = False
+        self.epoch_left_early = False
+        self.step = 0
+        self.step_in_epoch = 0
+        self.passes = 0
+        self.in_step = False
+        self._wait_ns: Optional[int] = None
+        self._epoch_began_ns = 0
+        self.last_end_ns = 0
+        self._pending: Dict[str, _protocol.Real] = {}
+        self.phases: List[Dict[str, _protocol.Real]] = []
+        self.evals = 0
+        self.hello()
+
+    # Life of the process.
+
+    def hello(self) -> None:
+        versions = {"python": platform.python_version(), "epochmeter": self._version}
+        versions.update(_frameworks.versions())
+        t_ns = clock()
+        self._emit(
+            "hello",
+            t_ns,
+            wall_ns=time.time_ns(),
+            framework=self.framework,
+            versions={key: _protocol.text(value, 100) for key, value in versions.items()},
+            argv0=_protocol.text(os.path.basename(sys.argv[0] if sys.argv else ""), 200) or None,
+            local_rank=self._ranks.local_rank,
+            world=self._ranks.world,
+            rank_source=self._ranks.source,
+            gpus=self._gpus,
+        )
+
+    def close(self) -> None:
+        """The process or the recording ends; an open training ends without saying how."""
+        self.train_end("exited")
+        self._sender.close()
+
+    # Training and epochs.
+
+    def train_begin(self, framework: str, **fields: Optional[int]) -> None:
+        """fields: epochs, steps_per_epoch, batch_size, epoch_base, those that are known."""
+        self.train_end("exited")
+        self.framework = framework
+        self.training = True
+        self.token = object()
+        self.step = self.passes = 0
+        self.epoch = None
+        self.last_end_ns = t_ns = clock()
+        self._gpus = self._find_gpus() or self._gpus
+        self._emit("train_begin", t_ns, framework=framework, **fields, gpus=self._gpus)
+
+    def train_end(self, status: str) -> None:
+        if not self.training:
+            return
+        if self.epoch_open:
+            self.epoch_end(partial=True)
+        self.training = False
+        self.in_step = False
+        self._pending.clear()
+        self._emit("train_end", clock(), status=status)
+
+    def epoch_begin(self, epoch: int, base: Optional[int], origin: str) -> None:
+        if self.epoch_open:
+            self.epoch_end(partial=True)
+        self.epoch = epoch
+        self.epoch_open = True
+        self.epoch_left_early = False
+        self.step_in_epoch = 0
+        self.in_step = False
+        self._epoch_began_ns = self.last_end_ns = t_ns = clock()
+        self._emit("epoch_begin", t_ns, epoch=epoch, epoch_base=base, epoch_from=origin)
+
+    def epoch_end(
+        self, scalars: Optional[Mapping[str, Any]] = None, partial: Optional[bool] = None
+    ) -> None:
+        if not self.epoch_open:
+            return
+        self.epoch_open = False
+        self.in_step = False
+        t_ns = clock()
+        values = dict(self._pending)
+        values.update(_protocol.scalars(scalars or {}))
+        self._pending.clear()
+        self._emit(
+            "epoch_end",
+            t_ns,
+            epoch=self.epoch,
+            duration_s=(t_ns - self._epoch_began_ns) / 1e9,
+            steps=self.step_in_epoch,
+            partial=partial or None,
+            scalars=values or None,
+        )
+        self.memory()
+
+    def framework_trains(self) -> bool:
+        """Whether a framework's own loop, not the user's, is being recorded."""
+        return self.training and self.framework != "loop"
+
+    # Steps.
+
+    def step_begin(self, t_ns: int, wait_ns: Optional[int]) -> None:
+        """The batch is there; `wait_ns` was spent to get it."""
+        self.in_step = True
+        self._wait_ns = wait_ns
+
+    def step_end(
+        self,
+        t_ns: int,
+        batch_size: Optional[int] = None,
+        scalars: Optional[Mapping[str, Any]] = None,
+        partial: bool = False,
+    ) -> None:
+        """The step that began last ended at `t_ns`; the values logged in it go with it."""
+        self.in_step = False
+        self.step += 1
+        self.step_in_epoch += 1
+        text = f',"step":{self.step}'
+        if self.epoch is not None:
+            text += f',"epoch":{self.epoch}'
+        duration_s = (t_ns - self.last_end_ns) / 1e9
+        text += f',"step_in_epoch":{self.step_in_epoch},"duration_s":{duration_s!r}'
+        if self._wait_ns is not None:
+            text += f',"data_wait_s":{self._wait_ns / 1e9!r}'
+        if batch_size is not None:
+            text += f',"batch_size":{batch_size}'
+        if partial:
+            text += ',"partial":true'
+        if scalars:
+            self._pending.update(_protocol.scalars(scalars))
+        if self._pending:
+            text += _protocol.scalars_fragment(self._pending)
+            self._pending.clear()
+        self.last_end_ns = t_ns
+        if t_ns >= self._memory_due_ns:
+            memory = self._read_memory(t_ns)
+            if memory is not None:
+                text += _protocol.fragment({"memory": memory})
+        self._sender.send(self._step_head, t_ns, text, step=True)
+
+    # Phases, values, marks.
+
+    def phase_begin(self, phase: str) -> Dict[str, _protocol.Real]:
+        """Returns the box that collects the values logged in this phase; give it to phase_end."""
+        values: Dict[str, _protocol.Real] = {}
+        self.phases.append(values)
+        self.evals += phase == "eval"
+        self._emit("phase_begin", clock(), phase=phase, **self._place())
+        return values
+
+    def phase_end(
+        self, phase: str, values: Dict[str, _protocol.Real], began_ns: int, failed: bool = False
+    ) -> None:
+        t_ns = clock()
+        # By identity: two open phases may hold equal values.
+        self.phases = [box for box in self.phases if box is not values]
+        self.evals -= phase == "eval"
+        self._emit(
+            "phase_end",
+            t_ns,
+            phase=phase,
+            duration_s=(t_ns - began_ns) / 1e9,
+            **self._place(),
+            failed=failed or None,
+            scalars=values or None,
+        )
+        if t_ns - began_ns >= MEMORY_PHASE_NS or t_ns >= self._memory_due_ns:
+            self.memory()
+
+    def log(self, values: Mapping[str, Any]) -> None:
+        """To the open evaluation, else to the open step, else to the open phase, else on their own."""
+        numbers = _protocol.scalars(values)
+        if self.phases and (self.evals or not self.in_step):
+            self.phases[-1].update(numbers)
+        elif self.in_step:
+            self._pending.update(numbers)
+        elif numbers:
+            self._emit("scalar", clock(), scalars=numbers, **self._place())
+
+    def mark(self, name: str) -> None:
+        self._emit(
+            "mark", clock(), name=_protocol.name(name), **self._place()
+        )
+
+    def exception(
+        self,
+        kind: Type[BaseException],
+        value: Optional[BaseException],
+        trace: Optional[TracebackType],
+    ) -> None:
+        """An exception nobody caught: the training has failed."""
+        message = _protocol.text(str(value))
+        lines = "".join(traceback.format_tb(trace))
+        tail = _protocol.text(lines[-_protocol.MAX_TRACEBACK :], _protocol.MAX_TRACEBACK)
+        # Each character may take 12 bytes as escapes: the traceback gives way before the message.
+        while len(_protocol.fragment({"m": message, "t": tail})) > _protocol.MAX_BYTES - 800:
+            if tail:
+                tail = tail[len(tail) // 2 + 1 :]
+            else:
+                message = message[: len(message) // 2]
+        self._emit(
+            "exception",
+            clock(),
+            type=_protocol.name(kind.__name__),
+            message=message,
+            traceback=tail or None,
+        )
+        self.train_end("failed")
+
+    # Memory.
+
+    def memory(self) -> None:
+        """Reads the allocator now and sends it, when there is one to read."""
+        t_ns = clock()
+        found = self._read_memory(t_ns)
+        if found is not None:
+            self._emit("memory", t_ns, **found)
+
+    def _read_memory(self, t_ns: int) -> Optional[_frameworks.Memory]:
+        self._memory_due_ns = t_ns + MEMORY_PERIOD_NS
+        if self._gpus is None:
+            self._gpus = self._find_gpus()
+            if self._gpus is not None:
+                self.hello()
+        for reader in _frameworks.loaded():
+            found = reader.memory()
+            if found is not None:
+                return found
+        return None
+
+    def _find_gpus(self) -> Optional[_frameworks.Gpus]:
+        for reader in _frameworks.loaded():
+            found = reader.gpus()
+            if found is not None:
+                return found
+        return None
+
+    # Sending.
+
+    def _place(self) -> Dict[str, Optional[int]]:
+        """Where something belongs: the epoch, and the step that is open, else the last that ended."""
+        if not self.training:
+            return {}
+        return {"epoch": self.epoch, "step": self.step + 1 if self.in_step else self.step}
+
+    def _emit(self, kind: str, t_ns: int, **fields: Any) -> None:
+        self._sender.send(_protocol.head(kind), t_ns, _protocol.fragment(fields))
+
+    @property
+    def dropped(self) -> int:
+        return self._sender.dropped

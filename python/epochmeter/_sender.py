@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The socket: sends datagrams without ever waiting, and counts what it loses."""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+import threading
+import time
+from collections import deque
+from typing import Callable, Deque, Optional
+
+from epochmeter import _protocol
+
+# A datagram queue of Linux may hold as few as 10; what does not fit waits here for the next event.
+# Steps and memory readings stop at the first bound, begins and ends may go on to the second.
+BACKLOG_STEPS = 512
+BACKLOG = 1024
+
+_FULL = (errno.EAGAIN, errno.EWOULDBLOCK, errno.ENOBUFS)
+
+
+class Sender:
+    """One per process; any thread may send. `on_back` is called after a receiver that was gone is back."""
+
+    def __init__(self, path: str, rank: Optional[int], on_back: Callable[[], None]) -> None:
+        self.path = path
+        self.pid = os.getpid()
+        self.dropped = 0
+        self.sent = 0
+        self._seq = 0
+        self._on_back = on_back
+        self._gone = False
+        self._backlog: Deque[bytes] = deque()
+        # Re-entrant: a finaliser or a signal handler may send while this thread is sending.
+        self._lock = threading.RLock()
+        self._pid_part = f',"pid":{self.pid},"seq":'
+        self._rank_part = "" if rank is None else f',"rank":{rank}'
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._socket.setblocking(False)
+
+    def send(self, head: str, t_ns: int, fragment: str, step: bool = False) -> bool:
+        """Sends head + t_ns + the common fields + `fragment`; False when it was lost."""
+        with self._lock:
+            seq = self._seq
+            self._seq = seq + 1
+            data = (
+                f'{head}{t_ns}{self._pid_part}{seq},"dropped":{self.dropped}'
+                f"{self._rank_part}{fragment}}}"
+            ).encode("ascii")
+            if len(data) > _protocol.MAX_BYTES or os.getpid() != self.pid:
+                self.dropped += 1
+                return False
+            if self._backlog and not self.flush():
+                return self._keep(data, step)
+            try:
+                self._socket.sendto(data, self.path)
+            except OSError as error:
+                if error.errno in _FULL:
+                    return self._keep(data, step)
+                self._lose()
+                return False
+            self.sent += 1
+            if self._gone:
+                self._gone = False
+                self._on_back()
+            return True
+
+    def flush(self) -> bool:
+        """Sends what waits, as far as it goes now; True when nothing waits any more."""
+        with self._lock:
+            while self._backlog:
+                try:
+                    self._socket.sendto(self._backlog[0], self.path)
+                except OSError as error:
+                    if error.errno in _FULL:
+                        return False
+                    self._lose(len(self._backlog))
+                    self._backlog.clear()
+                    return True
+                self._backlog.popleft()
+                self.sent += 1
+            return True
+
+    def close(self, patience_s: float = 0.02) -> None:
+        """Gives what waits one last short chance, then closes. Only for the end of the process or of us."""
+        if os.getpid() == self.pid:
+            deadline = time.monotonic() + patience_s
+            while not self.flush() and time.monotonic() < deadline:
+                time.sleep(0.001)
+        self._socket.close()
+
+    def _keep(self, data: bytes, step: bool) -> bool:
+        if len(self._backlog) >= (BACKLOG_STEPS if step else BACKLOG):
+            self.dropped += 1
+            return False
+        self._backlog.append(data)
+        return True
+
+    def _lose(self, events: int = 1) -> None:
+        self.dropped += events
+        self._gone = True

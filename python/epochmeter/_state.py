@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one recorder of this process: made on demand, never inherited over a fork."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+from types import TracebackType
+from typing import Any, Callable, Optional, Type
+
+from epochmeter import _quiet, _switch
+from epochmeter._recorder import Recorder
+from epochmeter._version import VERSION
+
+_recorder: Optional[Recorder] = None
+_stopped = False
+_previous_hook: Optional[Callable[..., Any]] = None
+
+
+def current() -> Optional[Recorder]:
+    """The recorder of this very process, None when there is none (as in a forked data worker)."""
+    if _recorder is None or _recorder.pid != os.getpid() or _quiet.broken():
+        return None
+    return _recorder
+
+
+def near() -> Optional[Recorder]:
+    """For what a training calls by the way: joins too, but not in a forked child that trains nothing."""
+    return current() if _recorder is not None else join()
+
+
+@_quiet.guarded
+def join(again: bool = False) -> Optional[Recorder]:
+    """Like current(), but joins the recording that EPOCHMETER_SOCKET names when there is one.
+
+    `again` joins also after stop(). A forked child that trains itself gets a recorder of its own.
+    """
+    global _recorder, _stopped
+    found = current()
+    if found is not None:
+        return found
+    path = os.environ.get("EPOCHMETER_SOCKET", "")
+    if not path or (_stopped and not again) or _quiet.broken() or not _switch.enabled():
+        return None
+    _stopped = False
+    _recorder = Recorder(path, VERSION)
+    _hook_exceptions()
+    atexit.unregister(_at_exit)
+    atexit.register(_at_exit)
+    return _recorder
+
+
+@_quiet.guarded
+def leave() -> None:
+    """Ends the recording of this process; only join(again=True) begins another."""
+    global _recorder, _stopped
+    found = current()
+    _recorder = None
+    _stopped = True
+    if found is not None:
+        found.close()
+    _unhook_exceptions()
+    atexit.unregister(_at_exit)
+
+
+@_quiet.guarded
+def _at_exit() -> None:
+    found = current()
+    if found is not None:
+        found.close()
+
+
+def _excepthook(
+    kind: Type[BaseException], value: BaseException, trace: Optional[TracebackType]
+) -> Any:
+    _report(kind, value, trace)
+    return (_previous_hook or sys.__excepthook__)(kind, value, trace)
+
+
+@_quiet.guarded
+def _report(
+    kind: Type[BaseException], value: BaseException, trace: Optional[TracebackType]
+) -> None:
+    found = current()
+    if found is not None:
+        found.exception(kind, value, trace)
+
+
+def _hook_exceptions() -> None:
+    global _previous_hook
+    if sys.excepthook is not _excepthook and _previous_hook is None:
+        _previous_hook = sys.excepthook
+        sys.excepthook = _excepthook
+
+
+def _unhook_exceptions() -> None:
+    """Takes our hook out when it is on top; under somebody else's it stays, and only passes on."""
+    global _previous_hook
+    if sys.excepthook is _excepthook and _previous_hook is not None:
+        sys.excepthook = _previous_hook
+        _previous_hook = None
