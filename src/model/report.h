@@ -18,6 +18,7 @@ namespace epochmeter::model {
 struct Stat {
   uint64_t count = 0;
   std::optional<double> mean, min, max, p50, p95, last;
+  std::optional<double> total;  // of a counter: what it grew by
   std::optional<double> coverage_ratio;
 };
 // Field name (unit included) and its figure, in the order to print.
@@ -29,6 +30,15 @@ struct GpuStats {
   std::string uuid;  // empty when not known
   StatTable stats;   // utilization_ratio, memory_used_bytes, power_w, ...
   std::optional<double> energy_j;
+  std::string energy_source;  // "counter", "power_integral"; empty without energy_j
+};
+
+// Several GPUs in one figure each: means are averaged, powers summed, of maxima the highest. A
+// figure that one of the GPUs lacks is absent.
+struct GpuGroup {
+  std::vector<int32_t> gpus;  // indexes
+  std::optional<double> utilization_ratio, sm_active_ratio, memory_used_max_bytes;
+  std::optional<double> power_w, temperature_max_c;
 };
 
 // A stretch of validation (or another phase that is told apart from training).
@@ -38,6 +48,9 @@ struct PhaseStats {
   double total_s = 0;
   ScalarTable scalars;  // last value of each
 };
+
+// EpochRow::epoch of a loop that reports steps but no epochs: one row stands for all its steps.
+inline constexpr int64_t kNoEpoch = -1;
 
 // One epoch of one rank. `complete` is false when its end was not seen: then `end_ns` is the last
 // thing seen of it.
@@ -54,6 +67,7 @@ struct EpochRow {
   ScalarTable scalars;                    // last value of each in the epoch: loss, ...
   std::vector<PhaseStats> phases;         // eval after or inside the epoch, checkpoint, ...
   std::vector<GpuStats> gpus;
+  GpuGroup own_gpus;               // those of the rank; empty when it is not known which
   std::optional<double> energy_j;  // of the rank's own GPUs
   StatTable host;                  // cpu_ratio, memory_used_bytes, ...
   StatTable process;               // of the training's process tree

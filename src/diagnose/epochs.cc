@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnose/epochs.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+namespace epochmeter::diagnose {
+namespace {
+
+using model::EpochRow;
+using model::Event;
+using model::EventKind;
+using model::StepTable;
+
+int64_t NsFromSeconds(double seconds) { return std::llround(seconds * 1e9); }
+
+// Seconds that a duration may plausibly have; a wild one must not move a begin before the clock.
+std::optional<int64_t> DurationNs(std::optional<double> seconds) {
+  if (!seconds || !(*seconds >= 0) || *seconds > 1e8) return {};
+  return NsFromSeconds(*seconds);
+}
+
+// When the `index`th step began; its end when its duration is not known.
+int64_t StepBegin(const StepTable& steps, size_t index) {
+  const std::vector<double>* durations = steps.Column("duration_s");
+  const double seconds = durations != nullptr ? (*durations)[index] : std::nan("");
+  return steps.t_ns[index] - DurationNs(seconds).value_or(0);
+}
+
+// Everything that was seen of a rank, as rising instants.
+std::vector<int64_t> SeenInstants(const RankEvents& rank) {
+  std::vector<int64_t> seen;
+  for (const Event* event : rank.events) seen.push_back(event->t_ns);
+  if (rank.steps != nullptr) {
+    seen.insert(seen.end(), rank.steps->t_ns.begin(), rank.steps->t_ns.end());
+  }
+  std::sort(seen.begin(), seen.end());
+  return seen;
+}
+
+class EventEpochs {
+ public:
+  explicit EventEpochs(const RankEvents& rank) : rank_(rank), seen_(SeenInstants(rank)) {}
+
+  std::vector<EpochRow> Find() {
+    for (const Event* event : rank_.events) {
+      if (event->kind == EventKind::kEpochBegin) {
+        CloseIncomplete(event->t_ns);
+        open_ = Row(*event);
+      } else if (event->kind == EventKind::kEpochEnd) {
+        OnEnd(*event);
+      } else if (event->kind == EventKind::kTrainBegin) {
+        CloseIncomplete(event->t_ns);
+      }
+    }
+    if (open_) Close(seen_.back(), false);
+    return std::move(rows_);
+  }
+
+ private:
+  EpochRow Row(const Event& event) const {
+    EpochRow row;
+    row.rank = rank_.rank;
+    row.epoch = event.epoch.value_or(model::kNoEpoch);
+    row.begin_ns = event.t_ns;
+    return row;
+  }
+
+  void Close(int64_t end_ns, bool complete) {
+    open_->end_ns = std::max(end_ns, open_->begin_ns);
+    open_->complete = complete;
+    rows_.push_back(*open_);
+    open_.reset();
+  }
+
+  // Ends the open epoch, whose end never came, at the last thing seen before `t_ns`.
+  void CloseIncomplete(int64_t t_ns) {
+    if (!open_) return;
+    const auto after = std::lower_bound(seen_.begin(), seen_.end(), t_ns);
+    Close(after == seen_.begin() ? t_ns : *std::prev(after), false);
+  }
+
+  void OnEnd(const Event& event) {
+    const int64_t epoch = event.epoch.value_or(open_ ? open_->epoch : model::kNoEpoch);
+    if (open_ && open_->epoch == epoch) {
+      Close(event.t_ns, true);
+      return;
+    }
+    CloseIncomplete(event.t_ns);
+    const bool repeated = !rows_.empty() && rows_.back().complete && rows_.back().epoch == epoch;
+    if (repeated) return;
+    open_ = Row(event);
+    open_->begin_ns = LostBegin(event);
+    Close(event.t_ns, true);
+  }
+
+  // The begin of an epoch of which only the end came: by its duration, else the first thing seen
+  // after the row before.
+  int64_t LostBegin(const Event& end) const {
+    if (const auto duration = DurationNs(end.Number("duration_s"))) return end.t_ns - *duration;
+    if (rows_.empty()) return std::min(seen_.front(), end.t_ns);
+    const auto after = std::upper_bound(seen_.begin(), seen_.end(), rows_.back().end_ns);
+    return after == seen_.end() ? end.t_ns : std::min(*after, end.t_ns);
+  }
+
+  const RankEvents& rank_;
+  std::vector<int64_t> seen_;
+  std::optional<EpochRow> open_;
+  std::vector<EpochRow> rows_;
+};
+
+std::optional<int64_t> FirstOf(const RankEvents& rank, EventKind kind) {
+  for (const Event* event : rank.events) {
+    if (event->kind == kind) return event->t_ns;
+  }
+  return {};
+}
+
+// Whether step `index` starts a new epoch beside the row that is open: another number, or the
+// step counter fell (a restart).
+bool StartsEpoch(const StepTable& steps, size_t index, size_t previous, int64_t open_epoch) {
+  const int64_t epoch = steps.epoch[index];
+  if (epoch >= 0 && epoch != open_epoch) return true;
+  return steps.step[index] >= 0 && steps.step[index] <= steps.step[previous];
+}
+
+std::vector<EpochRow> StepEpochs(const RankEvents& rank) {
+  const StepTable& steps = *rank.steps;
+  std::vector<size_t> order(steps.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return steps.t_ns[a] < steps.t_ns[b]; });
+  std::vector<EpochRow> rows;
+  for (size_t i = 0; i < order.size(); ++i) {
+    const size_t at = order[i];
+    if (rows.empty() || StartsEpoch(steps, at, order[i - 1], rows.back().epoch)) {
+      if (!rows.empty()) rows.back().complete = true;
+      EpochRow row;
+      row.rank = rank.rank;
+      row.epoch = std::max(steps.epoch[at], model::kNoEpoch);
+      row.begin_ns = StepBegin(steps, at);
+      if (!rows.empty()) row.begin_ns = std::max(row.begin_ns, rows.back().end_ns);
+      rows.push_back(row);
+    }
+    rows.back().end_ns = steps.t_ns[at];
+  }
+  const std::optional<int64_t> train_end = FirstOf(rank, EventKind::kTrainEnd);
+  if (!rows.empty() && train_end && *train_end >= rows.back().end_ns) rows.back().complete = true;
+  return rows;
+}
+
+}  // namespace
+
+std::vector<RankEvents> SplitByRank(const model::Run& run) {
+  std::map<int32_t, RankEvents> ranks;
+  for (const Event& event : run.events) {
+    const bool of_client = event.kind != EventKind::kSource && event.kind != EventKind::kProcess &&
+                           event.kind != EventKind::kFinding && event.kind != EventKind::kAlert;
+    if (!of_client) continue;
+    RankEvents& rank = ranks[event.rank.value_or(model::kNoRank)];
+    rank.rank = event.rank;
+    rank.events.push_back(&event);
+  }
+  for (const auto& [key, steps] : run.steps) {
+    RankEvents& rank = ranks[key];
+    if (key != model::kNoRank) rank.rank = key;
+    rank.steps = &steps;
+  }
+  std::vector<RankEvents> list;
+  for (auto& [key, rank] : ranks) {
+    std::stable_sort(rank.events.begin(), rank.events.end(),
+                     [](const Event* a, const Event* b) { return a->t_ns < b->t_ns; });
+    list.push_back(std::move(rank));
+  }
+  return list;
+}
+
+std::vector<EpochRow> FindEpochs(const RankEvents& rank) {
+  const bool has_events = FirstOf(rank, EventKind::kEpochBegin) || FirstOf(rank, EventKind::kEpochEnd);
+  std::vector<EpochRow> rows;
+  if (has_events) {
+    rows = EventEpochs(rank).Find();
+  } else if (rank.steps != nullptr) {
+    rows = StepEpochs(rank);
+  }
+  for (EpochRow& row : rows) row.duration_s = base::SecondsFromNs(row.end_ns - row.begin_ns);
+  return rows;
+}
+
+}  // namespace epochmeter::diagnose

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fixed texts of the renderers in each language. A new language is one column in phrases.cc.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace epochmeter::render {
+
+enum class Language : uint8_t { kEnglish, kChinese };
+inline constexpr int kLanguageCount = 2;
+
+// "en", "zh" and names that begin so ("zh_CN.UTF-8"); nothing for others.
+std::optional<Language> LanguageFromName(std::string_view name);
+
+enum class Phrase : uint8_t {
+  kReport,
+  kSummary,
+  kCommand,
+  kHost,
+  kStarted,
+  kDuration,
+  kEnded,
+  kRunning,
+  kExitCode,
+  kSignal,
+  kEndUnknown,
+  kEpochs,
+  kNoEpochs,
+  kWholeRun,
+  kIncomplete,
+  kRank,
+  kEpoch,
+  kSteps,
+  kStepP50,
+  kData,
+  kValidation,
+  kCpu,
+  kRam,
+  kTreeRam,
+  kGpu,
+  kSm,
+  kGpuMemory,
+  kPower,
+  kTemperature,
+  kAllocated,
+  kEnergy,
+  kGpus,
+  kName,
+  kMean,
+  kMax,
+  kLosses,
+  kNone,
+  kNotMeasured,
+  kFindings,
+  kFiles,
+  kUnknown,
+  kLastEpoch,
+  kPowerIntegral,
+};
+inline constexpr int kPhraseCount = static_cast<int>(Phrase::kPowerIntegral) + 1;
+
+std::string_view Text(Phrase phrase, Language language);
+
+}  // namespace epochmeter::render
