@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// Closes a run file whose writer died.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "model/record.h"
+
+namespace epochmeter::runfile {
+
+class FileSystem;
+
+struct Recovery {
+  bool already_finished = false;
+  uint64_t recovered_records = 0;    // that were in the tail only
+  std::vector<model::Loss> losses;   // what the crash or damage cost, as written into the file
+};
+
+// Seals what the tail holds into the main file, ends the run with the reason "lost" and removes the
+// tail; a tail with damaged parts is kept beside as NAME.emr.tail.damaged. Refuses a file whose
+// writer lives. Safe to repeat after a crash of its own.
+base::Result<Recovery> RecoverRun(const std::string& path, FileSystem* file_system = nullptr);
+
+}  // namespace epochmeter::runfile
