@@ -5,7 +5,7 @@
 
 build: ## Build build/release/epochmeter (the default)
 	@tools/setup --build
-	@tools/build release
+	@tools/build release epochmeter
 	@echo "built build/release/epochmeter"
 
 demo: ## Install what is missing, build, record a small real training, print its report
