@@ -18,6 +18,11 @@ from epochmeter import _protocol
 BACKLOG_STEPS = 512
 BACKLOG = 1024
 
+# Once such a begin or end waits, a thread looks after it this often and this long: the next event may be
+# minutes away. It is there only then, and steps, which come often, never start it.
+FLUSH_PERIOD_S = 0.01
+FLUSH_TRIES = 200
+
 _FULL = (errno.EAGAIN, errno.EWOULDBLOCK, errno.ENOBUFS)
 
 
@@ -32,6 +37,7 @@ class Sender:
         self._seq = 0
         self._on_back = on_back
         self._gone = False
+        self._flusher: Optional[threading.Thread] = None
         self._backlog: Deque[bytes] = deque()
         # Re-entrant: a finaliser or a signal handler may send while this thread is sending.
         self._lock = threading.RLock()
@@ -41,7 +47,12 @@ class Sender:
         self._socket.setblocking(False)
 
     def send(self, head: str, t_ns: int, fragment: str, step: bool = False) -> bool:
-        """Sends head + t_ns + the common fields + `fragment`; False when it was lost."""
+        """Sends head + t_ns + the common fields + `fragment`; False when it was lost.
+
+        In a forked child it does nothing: neither the sequence nor the lock is the child's.
+        """
+        if os.getpid() != self.pid:
+            return False
         with self._lock:
             seq = self._seq
             self._seq = seq + 1
@@ -49,7 +60,7 @@ class Sender:
                 f'{head}{t_ns}{self._pid_part}{seq},"dropped":{self.dropped}'
                 f"{self._rank_part}{fragment}}}"
             ).encode("ascii")
-            if len(data) > _protocol.MAX_BYTES or os.getpid() != self.pid:
+            if len(data) > _protocol.MAX_BYTES:
                 self.dropped += 1
                 return False
             if self._backlog and not self.flush():
@@ -68,7 +79,7 @@ class Sender:
             return True
 
     def flush(self) -> bool:
-        """Sends what waits, as far as it goes now; True when nothing waits any more."""
+        """Sends what waits, as far as it goes now; True when nothing waits any more. Never in a child."""
         with self._lock:
             while self._backlog:
                 try:
@@ -96,7 +107,30 @@ class Sender:
             self.dropped += 1
             return False
         self._backlog.append(data)
+        if not step and self._flusher is None:
+            try:
+                self._flusher = threading.Thread(
+                    target=self._flush_soon, name="epochmeter-flush", daemon=True
+                )
+                self._flusher.start()
+            except RuntimeError:
+                # No more threads, or the interpreter is shutting down: close() is the next chance.
+                self._flusher = None
         return True
+
+    def _flush_soon(self) -> None:
+        try:
+            for _ in range(FLUSH_TRIES):
+                time.sleep(FLUSH_PERIOD_S)
+                with self._lock:
+                    if self.flush():
+                        # Under the lock: what is kept from now on starts a thread of its own.
+                        self._flusher = None
+                        return
+        except Exception:
+            # The interpreter is going down around this thread.
+            pass
+        self._flusher = None
 
     def _lose(self, events: int = 1) -> None:
         self.dropped += events

@@ -51,24 +51,25 @@ def join(again: bool = False) -> Optional[Recorder]:
     return _recorder
 
 
-@_quiet.guarded
 def leave() -> None:
     """Ends the recording of this process; only join(again=True) begins another."""
     global _recorder, _stopped
-    found = current()
-    _recorder = None
     _stopped = True
-    if found is not None:
-        found.close()
+    _close()
+    _recorder = None
     _unhook_exceptions()
     atexit.unregister(_at_exit)
 
 
 @_quiet.guarded
-def _at_exit() -> None:
+def _close() -> None:
     found = current()
     if found is not None:
         found.close()
+
+
+def _at_exit() -> None:
+    _close()
 
 
 def _excepthook(

@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the sender does when nobody listens, when the receiver is slow, and when it comes back."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import threading
+import time
+from pathlib import Path
+from typing import Any, Dict, List
+
+from conftest import FakeRecorder
+from epochmeter import _protocol
+from epochmeter._sender import BACKLOG, BACKLOG_STEPS, Sender
+
+MARK = _protocol.head("mark")
+
+
+def bound(path: Path) -> socket.socket:
+    made = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    made.bind(str(path))
+    made.setblocking(False)
+    return made
+
+
+def drain(receiver: socket.socket) -> List[Dict[str, Any]]:
+    found = []
+    while True:
+        try:
+            found.append(json.loads(receiver.recv(9000)))
+        except BlockingIOError:
+            return found
+
+
+def test_nobody_there_is_counted_and_the_next_event_says_so(folder: Path) -> None:
+    back: List[int] = []
+    sender = Sender(str(folder / "s"), 3, lambda: back.append(1))
+    assert not sender.send(MARK, 1, "")
+    assert not sender.send(MARK, 2, "")
+    receiver = bound(folder / "s")
+    assert sender.send(MARK, 3, "")
+    assert drain(receiver) == [
+        {"v": 1, "kind": "mark", "t_ns": 3, "pid": os.getpid(), "seq": 2, "dropped": 2, "rank": 3}
+    ]
+    assert back == [1]
+    receiver.close()
+
+
+def test_slow_receiver_costs_no_time_and_loses_only_what_the_backlog_cannot_hold(folder: Path) -> None:
+    receiver = bound(folder / "s")
+    sender = Sender(str(folder / "s"), None, lambda: None)
+    began = time.monotonic()
+    total = 3000
+    for number in range(total):
+        sender.send(MARK, number, "", step=True)
+    assert time.monotonic() - began < 2.0
+    assert sender.dropped == total - BACKLOG_STEPS - sender.sent > 0
+    # A begin or an end still finds room.
+    assert sender.send(MARK, total, "", step=False) is False or sender.dropped < total
+    lost = sender.dropped
+    found: List[Dict[str, Any]] = []
+    while not sender.flush():
+        found += drain(receiver)
+    sender.send(MARK, total + 1, "")
+    found += drain(receiver)
+    assert [event["seq"] for event in found] == sorted(event["seq"] for event in found)
+    assert found[-1]["dropped"] == lost
+    assert len(found) == total + 2 - lost
+    receiver.close()
+
+
+def test_backlog_has_an_end(folder: Path) -> None:
+    receiver = bound(folder / "s")
+    sender = Sender(str(folder / "s"), None, lambda: None)
+    for number in range(BACKLOG + 200):
+        sender.send(MARK, number, "")
+    assert sender.dropped + sender.sent + BACKLOG == BACKLOG + 200
+    receiver.close()
+
+
+def test_restarted_receiver_is_found_again_and_gets_a_hello(client: FakeRecorder, folder: Path) -> None:
+    import epochmeter
+
+    client.events()
+    client.close()
+    os.unlink(client.path)
+    epochmeter.mark("lost")
+    again = FakeRecorder(client.path)
+    epochmeter.mark("found")
+    events = again.events()
+    again.close()
+    assert [event["kind"] for event in events] == ["mark", "hello"]
+    assert [event["dropped"] for event in events] == [1, 1]
+
+
+def test_too_long_event_is_lost_alone(folder: Path) -> None:
+    receiver = bound(folder / "s")
+    sender = Sender(str(folder / "s"), None, lambda: None)
+    assert not sender.send(MARK, 1, ',"name":"' + "x" * 8192 + '"')
+    assert sender.send(MARK, 2, "")
+    assert [event["dropped"] for event in drain(receiver)] == [1]
+    receiver.close()
+
+
+def test_path_that_can_never_be_a_socket_is_counted_not_raised(folder: Path) -> None:
+    sender = Sender(str(folder / ("x" * 200)), None, lambda: None)
+    assert not sender.send(MARK, 1, "")
+    sender = Sender(str(folder), None, lambda: None)
+    assert not sender.send(MARK, 1, "")
+    assert sender.dropped == 1
+
+
+def test_threads_share_one_sequence_without_holes(recorder: FakeRecorder) -> None:
+    sender = Sender(recorder.path, None, lambda: None)
+
+    def work() -> None:
+        for number in range(200):
+            sender.send(MARK, number, "")
+            time.sleep(0.0002)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    sender.close(1.0)
+    found = recorder.events()
+    assert [event["seq"] for event in found] == list(range(1600))
+
+
+def test_sending_while_sending_does_not_lock_up(recorder: FakeRecorder) -> None:
+    # As a finaliser or a signal handler does it.
+    sender = Sender(recorder.path, None, lambda: None)
+    with sender._lock:
+        assert sender.send(MARK, 1, "")
