@@ -128,10 +128,7 @@ bool StartsEpoch(const StepTable& steps, size_t index, size_t previous, int64_t 
 
 std::vector<EpochRow> StepEpochs(const RankEvents& rank) {
   const StepTable& steps = *rank.steps;
-  std::vector<size_t> order(steps.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return steps.t_ns[a] < steps.t_ns[b]; });
+  const std::vector<size_t> order = StepOrder(steps);
   std::vector<EpochRow> rows;
   for (size_t i = 0; i < order.size(); ++i) {
     const size_t at = order[i];
@@ -177,8 +174,17 @@ std::vector<RankEvents> SplitByRank(const model::Run& run) {
   return list;
 }
 
+std::vector<size_t> StepOrder(const StepTable& steps) {
+  std::vector<size_t> order(steps.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](size_t a, size_t b) { return steps.t_ns[a] < steps.t_ns[b]; });
+  return order;
+}
+
 std::vector<EpochRow> FindEpochs(const RankEvents& rank) {
-  const bool has_events = FirstOf(rank, EventKind::kEpochBegin) || FirstOf(rank, EventKind::kEpochEnd);
+  const bool has_events =
+      FirstOf(rank, EventKind::kEpochBegin) || FirstOf(rank, EventKind::kEpochEnd);
   std::vector<EpochRow> rows;
   if (has_events) {
     rows = EventEpochs(rank).Find();

@@ -26,6 +26,9 @@ struct RankEvents {
 };
 std::vector<RankEvents> SplitByRank(const model::Run& run);
 
+// Indexes of the steps in the order of time.
+std::vector<size_t> StepOrder(const model::StepTable& steps);
+
 // Rows with rank, epoch, begin, end, complete and duration set, in the order of time.
 std::vector<model::EpochRow> FindEpochs(const RankEvents& rank);
 

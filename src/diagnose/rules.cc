@@ -10,9 +10,8 @@ namespace epochmeter::diagnose {
 namespace {
 
 bool HasSeries(const model::Run& run, std::string_view field) {
-  return std::any_of(run.series.begin(), run.series.end(), [&](const model::SeriesDef& series) {
-    return series.metric.field == field;
-  });
+  return std::any_of(run.series.begin(), run.series.end(),
+                     [&](const model::SeriesDef& series) { return series.metric.field == field; });
 }
 
 // 0 is shown first.

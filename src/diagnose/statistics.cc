@@ -73,7 +73,8 @@ Stat StatOf(const SeriesColumn& column, int64_t period_ns, Interval interval) {
         i == 0 ? 0 : model::SampleWeightSeconds(column.t_ns[i - 1], column.t_ns[i], period_ns);
     summary.Add(column.t_ns[i], column.value[i], weight);
   }
-  Stat stat{.count = summary.count};
+  Stat stat;
+  stat.count = summary.count;
   stat.mean = summary.Mean();
   stat.min = summary.min;
   stat.max = summary.max;
@@ -98,7 +99,8 @@ Stat StatOfValues(std::span<const double> values) {
     sum += value;
   }
   if (known.empty()) return {};
-  Stat stat{.count = known.size()};
+  Stat stat;
+  stat.count = known.size();
   stat.mean = sum / static_cast<double>(known.size());
   stat.last = known.back();
   const auto [min, max] = std::minmax_element(known.begin(), known.end());

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnose/figures.h"
+
+#include <algorithm>
+#include <array>
+#include <span>
+
+#include "diagnose/own_gpus.h"
+#include "diagnose/statistics.h"
+
+namespace epochmeter::diagnose {
+namespace {
+
+using model::EntityDef;
+using model::Interval;
+using model::MetricKind;
+using model::SeriesColumn;
+using model::SeriesDef;
+using model::Stat;
+using model::StatTable;
+
+constexpr std::array<std::string_view, 5> kGpuOrder = {
+    "utilization_ratio", "memory_used_bytes", "power_w", "temperature_c", "sm_active_ratio"};
+constexpr std::array<std::string_view, 3> kProcessOrder = {"rss_bytes", "read_bytes",
+                                                           "written_bytes"};
+
+double LengthSeconds(Interval interval) {
+  return base::SecondsFromNs(interval.end_ns - interval.begin_ns);
+}
+
+// The interval in which a counter is to be taken for a target.
+std::optional<Interval> CounterInterval(const Target& target, const SeriesColumn& column) {
+  if (!target.whole_run) return target.interval;
+  return SampledPart(column, target.interval);
+}
+
+std::optional<double> DeltaFor(const Target& target, const SeriesColumn& column,
+                               int64_t period_ns) {
+  const std::optional<Interval> interval = CounterInterval(target, column);
+  if (!interval) return {};
+  return CounterDelta(column, period_ns, *interval);
+}
+
+uint64_t CountIn(const SeriesColumn& column, Interval interval) {
+  const auto from = std::lower_bound(column.t_ns.begin(), column.t_ns.end(), interval.begin_ns);
+  const auto to = std::upper_bound(column.t_ns.begin(), column.t_ns.end(), interval.end_ns);
+  return from < to ? static_cast<uint64_t>(to - from) : 0;
+}
+
+// A figure of one series; nothing when the interval has none.
+std::optional<Stat> FigureOf(const SeriesDef& series, const SeriesColumn& column,
+                             const Target& target) {
+  if (series.metric.kind == MetricKind::kCounter) {
+    Stat stat;
+    stat.total = DeltaFor(target, column, series.period_ns);
+    stat.count = CountIn(column, target.interval);
+    if (!stat.total) return {};
+    return stat;
+  }
+  Stat stat = StatOf(column, series.period_ns, target.interval);
+  if (stat.count == 0) return {};
+  return stat;
+}
+
+// The series of an entity: those named in `order` first, then gauges and peaks, then counters.
+// States have no figures.
+std::vector<const SeriesDef*> SeriesOf(const model::Run& run, model::EntityId entity,
+                                       std::span<const std::string_view> order) {
+  std::vector<const SeriesDef*> list;
+  for (const SeriesDef& series : run.series) {
+    const bool wanted = series.entity == entity && series.metric.kind != MetricKind::kState &&
+                        !series.metric.field.empty();
+    if (wanted) list.push_back(&series);
+  }
+  const auto place = [&](const SeriesDef* series) {
+    const auto at = std::find(order.begin(), order.end(), series->metric.field);
+    const bool counter = series->metric.kind == MetricKind::kCounter;
+    return at != order.end() ? at - order.begin()
+                             : static_cast<std::ptrdiff_t>(order.size()) + (counter ? 1 : 0);
+  };
+  std::stable_sort(list.begin(), list.end(),
+                   [&](const SeriesDef* a, const SeriesDef* b) { return place(a) < place(b); });
+  return list;
+}
+
+const Stat* FindStat(const StatTable& table, std::string_view field) {
+  for (const auto& [name, stat] : table) {
+    if (name == field) return &stat;
+  }
+  return nullptr;
+}
+
+// Whether the samples behind a figure leave out no more than a tenth of the interval, or one and a
+// half periods at its ends.
+bool Covers(const Stat& stat, Interval interval, int64_t period_ns) {
+  const double length_s = LengthSeconds(interval);
+  const double missing_s = (1 - stat.coverage_ratio.value_or(0)) * length_s;
+  return missing_s <= std::max(0.1 * length_s, 1.5 * base::SecondsFromNs(period_ns));
+}
+
+void SetEnergyFromPower(const Target& target, int64_t period_ns, model::GpuStats* gpu) {
+  const Stat* power = FindStat(gpu->stats, "power_w");
+  if (power == nullptr || !power->mean || !Covers(*power, target.interval, period_ns)) return;
+  gpu->energy_j = *power->mean * LengthSeconds(target.interval);
+  gpu->energy_source = "power_integral";
+}
+
+void AddGpu(const SeriesReader& reader, const EntityDef& entity,
+            const std::vector<Target>& targets) {
+  for (const Target& target : targets) {
+    target.gpus->push_back({.gpu = GpuIndex(entity),
+                            .uuid = std::string(Find(entity.labels, "uuid")),
+                            .stats = {},
+                            .energy_j = {},
+                            .energy_source = {}});
+  }
+  int64_t power_period_ns = 0;
+  for (const SeriesDef* series : SeriesOf(reader.run(), entity.id, kGpuOrder)) {
+    const SeriesColumn column = reader.Read(series->id);
+    if (series->metric.field == "power_w") power_period_ns = series->period_ns;
+    for (const Target& target : targets) {
+      model::GpuStats& gpu = target.gpus->back();
+      const std::optional<Stat> stat = FigureOf(*series, column, target);
+      if (!stat) continue;
+      if (series->metric.field == "energy_j") {
+        gpu.energy_j = stat->total;
+        gpu.energy_source = "counter";
+      } else {
+        gpu.stats.emplace_back(series->metric.field, *stat);
+      }
+    }
+  }
+  for (const Target& target : targets) {
+    if (!target.gpus->back().energy_j) {
+      SetEnergyFromPower(target, power_period_ns, &target.gpus->back());
+    }
+  }
+}
+
+// The series with this field of the first entity in the scope that has it.
+const SeriesDef* FindInScope(const model::Run& run, model::Scope scope, std::string_view field) {
+  for (const EntityDef* entity : run.EntitiesOf(scope)) {
+    if (const auto id = run.FindSeries(entity->id, field)) return &run.series[*id];
+  }
+  return nullptr;
+}
+
+struct CpuMode {
+  std::string_view field;
+  bool busy;
+};
+constexpr std::array<CpuMode, 8> kCpuModes = {{{"cpu_user_s", true},
+                                               {"cpu_nice_s", true},
+                                               {"cpu_system_s", true},
+                                               {"cpu_irq_s", true},
+                                               {"cpu_softirq_s", true},
+                                               {"cpu_steal_s", true},
+                                               {"cpu_idle_s", false},
+                                               {"cpu_iowait_s", false}}};
+
+// Busy and all CPU seconds of each target, as far as they are known.
+struct CpuSums {
+  double busy_s = 0;
+  double all_s = 0;
+  bool known = true;
+  uint64_t count = 0;
+};
+
+void AddCpuRatio(const SeriesReader& reader, const std::vector<Target>& targets) {
+  if (FindInScope(reader.run(), model::Scope::kHost, "cpu_idle_s") == nullptr) return;
+  std::vector<CpuSums> sums(targets.size());
+  for (const CpuMode& mode : kCpuModes) {
+    const SeriesDef* series = FindInScope(reader.run(), model::Scope::kHost, mode.field);
+    if (series == nullptr) continue;
+    const SeriesColumn column = reader.Read(series->id);
+    for (size_t i = 0; i < targets.size(); ++i) {
+      const std::optional<double> delta = DeltaFor(targets[i], column, series->period_ns);
+      sums[i].known &= delta.has_value();
+      sums[i].all_s += delta.value_or(0);
+      if (mode.busy) sums[i].busy_s += delta.value_or(0);
+      sums[i].count = CountIn(column, targets[i].interval);
+    }
+  }
+  for (size_t i = 0; i < targets.size(); ++i) {
+    if (!sums[i].known || sums[i].all_s <= 0) continue;
+    Stat stat;
+    stat.count = sums[i].count;
+    stat.mean = sums[i].busy_s / sums[i].all_s;
+    targets[i].host->emplace_back("cpu_ratio", stat);
+  }
+}
+
+// Stats of `total` less `free`, at the instants of `free` that have a total at or before them.
+void AddUsed(const SeriesReader& reader, std::string_view total_field, std::string_view free_field,
+             std::string_view used_field, const std::vector<Target>& targets) {
+  const SeriesDef* total = FindInScope(reader.run(), model::Scope::kHost, total_field);
+  const SeriesDef* free = FindInScope(reader.run(), model::Scope::kHost, free_field);
+  if (total == nullptr || free == nullptr) return;
+  const SeriesColumn all = reader.Read(total->id);
+  const SeriesColumn rest = reader.Read(free->id);
+  SeriesColumn used;
+  size_t at = 0;
+  for (size_t i = 0; i < rest.t_ns.size(); ++i) {
+    while (at < all.t_ns.size() && all.t_ns[at] <= rest.t_ns[i]) ++at;
+    if (at == 0) continue;
+    used.t_ns.push_back(rest.t_ns[i]);
+    used.value.push_back(all.value[at - 1] - rest.value[i]);
+  }
+  for (const Target& target : targets) {
+    const Stat stat = StatOf(used, free->period_ns, target.interval);
+    if (stat.count > 0) target.host->emplace_back(used_field, stat);
+  }
+}
+
+void AddCores(const SeriesDef& series, const SeriesColumn& column,
+              const std::vector<Target>& targets) {
+  for (const Target& target : targets) {
+    const std::optional<Interval> interval = CounterInterval(target, column);
+    const std::optional<double> delta = DeltaFor(target, column, series.period_ns);
+    if (!interval || !delta || LengthSeconds(*interval) <= 0) continue;
+    Stat stat;
+    stat.count = CountIn(column, target.interval);
+    stat.mean = *delta / LengthSeconds(*interval);
+    target.process->emplace_back("cpu_cores", stat);
+  }
+}
+
+bool IsOfRank(const EntityDef& entity, std::optional<int32_t> rank, size_t entities) {
+  const std::string_view label = Find(entity.labels, "rank");
+  if (rank && !label.empty()) return label == std::to_string(*rank);
+  return entities == 1;  // without names, only one allocator can be meant
+}
+
+}  // namespace
+
+SeriesColumn SeriesReader::Read(model::SeriesId id) const {
+  if (run_.store == nullptr) return {};
+  base::Result<SeriesColumn> column = run_.store->Read(id, {});
+  if (column.ok()) return std::move(column).value();
+  const SeriesDef& series = run_.series[id];
+  const bool has_entity = series.entity < run_.entities.size();
+  const std::string entity = has_entity ? run_.entities[series.entity].name + " " : "";
+  unreadable_->push_back(
+      {.subject = entity + series.metric.field, .reason = column.error().Message()});
+  return {};
+}
+
+void AddGpuFigures(const SeriesReader& reader, const std::vector<Target>& targets) {
+  std::vector<const EntityDef*> gpus = reader.run().EntitiesOf(model::Scope::kGpu);
+  std::stable_sort(gpus.begin(), gpus.end(), [](const EntityDef* a, const EntityDef* b) {
+    // One without an index comes last.
+    return static_cast<uint32_t>(GpuIndex(*a)) < static_cast<uint32_t>(GpuIndex(*b));
+  });
+  for (const EntityDef* gpu : gpus) AddGpu(reader, *gpu, targets);
+}
+
+void AddHostFigures(const SeriesReader& reader, const std::vector<Target>& targets) {
+  AddCpuRatio(reader, targets);
+  AddUsed(reader, "memory_total_bytes", "memory_available_bytes", "memory_used_bytes", targets);
+  AddUsed(reader, "swap_total_bytes", "swap_free_bytes", "swap_used_bytes", targets);
+}
+
+void AddProcessFigures(const SeriesReader& reader, const std::vector<Target>& targets) {
+  const SeriesDef* cpu = FindInScope(reader.run(), model::Scope::kProcess, "cpu_s");
+  if (cpu != nullptr) AddCores(*cpu, reader.Read(cpu->id), targets);
+  const std::vector<const EntityDef*> trees = reader.run().EntitiesOf(model::Scope::kProcess);
+  if (cpu == nullptr && trees.empty()) return;
+  const model::EntityId tree = cpu != nullptr ? cpu->entity : trees.front()->id;
+  for (const SeriesDef* series : SeriesOf(reader.run(), tree, kProcessOrder)) {
+    if (series == cpu) continue;
+    const SeriesColumn column = reader.Read(series->id);
+    for (const Target& target : targets) {
+      const std::optional<Stat> stat = FigureOf(*series, column, target);
+      if (stat) target.process->emplace_back(series->metric.field, *stat);
+    }
+  }
+}
+
+void AddFrameworkFigures(const SeriesReader& reader, const std::vector<Target>& targets) {
+  const std::vector<const EntityDef*> entities = reader.run().EntitiesOf(model::Scope::kRank);
+  for (const EntityDef* entity : entities) {
+    for (const SeriesDef* series : SeriesOf(reader.run(), entity->id, {})) {
+      const SeriesColumn column = reader.Read(series->id);
+      for (const Target& target : targets) {
+        if (target.framework == nullptr) continue;
+        if (!IsOfRank(*entity, target.rank, entities.size())) continue;
+        const std::optional<Stat> stat = FigureOf(*series, column, target);
+        if (stat) target.framework->emplace_back(series->metric.field, *stat);
+      }
+    }
+  }
+}
+
+}  // namespace epochmeter::diagnose

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Figures of series for many intervals at once: each series is read a single time.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/report.h"
+#include "model/run.h"
+
+namespace epochmeter::diagnose {
+
+// Where the figures of one interval go. For the whole run counters are taken from their first to
+// their last reading in it; inside an epoch both ends must be bracketed.
+struct Target {
+  model::Interval interval;
+  std::optional<int32_t> rank;
+  bool whole_run = false;
+  std::vector<model::GpuStats>* gpus = nullptr;
+  model::StatTable* host = nullptr;
+  model::StatTable* process = nullptr;
+  model::StatTable* framework = nullptr;  // null: not wanted
+};
+
+// Reads whole series; one that can't be read is empty and listed with the reason.
+class SeriesReader {
+ public:
+  SeriesReader(const model::Run& run, std::vector<model::NotMeasured>* unreadable)
+      : run_(run), unreadable_(unreadable) {}
+  const model::Run& run() const { return run_; }
+  model::SeriesColumn Read(model::SeriesId id) const;
+
+ private:
+  const model::Run& run_;
+  std::vector<model::NotMeasured>* unreadable_;
+};
+
+// GPUs in the order of their index, gauges first in a fixed order, then growth of counters.
+// Energy comes from the energy counter, else from the integral of power_w where its samples cover
+// the interval but for a tenth or one and a half periods.
+void AddGpuFigures(const SeriesReader& reader, const std::vector<Target>& targets);
+// cpu_ratio (all modes but idle and iowait, of all logical CPUs), memory_used_bytes (total less
+// available), swap_used_bytes.
+void AddHostFigures(const SeriesReader& reader, const std::vector<Target>& targets);
+// cpu_cores (CPU seconds per second), rss_bytes, growth of read_bytes and written_bytes, the rest.
+void AddProcessFigures(const SeriesReader& reader, const std::vector<Target>& targets);
+// The allocator's figures of the target's rank.
+void AddFrameworkFigures(const SeriesReader& reader, const std::vector<Target>& targets);
+
+}  // namespace epochmeter::diagnose

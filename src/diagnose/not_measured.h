@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run could not tell, each with its reason.
+#pragma once
+
+#include <vector>
+
+#include "model/report.h"
+#include "model/run.h"
+
+namespace epochmeter::diagnose {
+
+// From series whose last state is not ok (equal ones of several devices in one line), from sources
+// that failed, and from what a report needs but the run has no series or event of.
+std::vector<model::NotMeasured> FindNotMeasured(const model::Run& run, const model::Report& report);
+
+}  // namespace epochmeter::diagnose

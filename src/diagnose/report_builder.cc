@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnose/report_builder.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "diagnose/epochs.h"
+#include "diagnose/figures.h"
+#include "diagnose/not_measured.h"
+#include "diagnose/own_gpus.h"
+#include "diagnose/rules.h"
+#include "diagnose/steps.h"
+
+namespace epochmeter::diagnose {
+namespace {
+
+using model::EpochRow;
+using model::Event;
+using model::EventKind;
+using model::GpuStats;
+using model::Report;
+using model::Run;
+using model::Stat;
+
+// "hook" when a framework told its own epochs, "client" when a loop did, "none" without either.
+std::string ProgressSource(const Run& run) {
+  bool any = !run.steps.empty();
+  for (const Event& event : run.events) {
+    if (event.kind != EventKind::kEpochBegin && event.kind != EventKind::kEpochEnd) continue;
+    any = true;
+    if (event.Text("epoch_from") == "framework") return "hook";
+  }
+  return any ? "client" : "none";
+}
+
+const Stat* FindStat(const GpuStats& gpu, std::string_view field) {
+  for (const auto& [name, stat] : gpu.stats) {
+    if (name == field) return &stat;
+  }
+  return nullptr;
+}
+
+// The values of one figure over the GPUs; nothing when one lacks it.
+std::optional<std::vector<double>> Collect(const std::vector<const GpuStats*>& gpus,
+                                           std::string_view field,
+                                           std::optional<double> Stat::*figure) {
+  std::vector<double> values;
+  for (const GpuStats* gpu : gpus) {
+    const Stat* stat = FindStat(*gpu, field);
+    if (stat == nullptr || !(stat->*figure)) return {};
+    values.push_back(*(stat->*figure));
+  }
+  if (values.empty()) return {};
+  return values;
+}
+
+std::optional<double> Sum(const std::optional<std::vector<double>>& values) {
+  if (!values) return {};
+  double sum = 0;
+  for (const double value : *values) sum += value;
+  return sum;
+}
+
+std::optional<double> Mean(const std::optional<std::vector<double>>& values) {
+  if (!values) return {};
+  return *Sum(values) / static_cast<double>(values->size());
+}
+
+std::optional<double> Max(const std::optional<std::vector<double>>& values) {
+  if (!values) return {};
+  return *std::max_element(values->begin(), values->end());
+}
+
+std::optional<double> SumEnergy(const std::vector<const GpuStats*>& gpus) {
+  double sum = 0;
+  for (const GpuStats* gpu : gpus) {
+    if (!gpu->energy_j) return {};
+    sum += *gpu->energy_j;
+  }
+  if (gpus.empty()) return {};
+  return sum;
+}
+
+void SetOwnGpus(const std::vector<int32_t>& own, EpochRow* row) {
+  std::vector<const GpuStats*> gpus;
+  for (const GpuStats& gpu : row->gpus) {
+    if (std::find(own.begin(), own.end(), gpu.gpu) != own.end()) gpus.push_back(&gpu);
+  }
+  row->own_gpus = {.gpus = own,
+                   .utilization_ratio = Mean(Collect(gpus, "utilization_ratio", &Stat::mean)),
+                   .sm_active_ratio = Mean(Collect(gpus, "sm_active_ratio", &Stat::mean)),
+                   .memory_used_max_bytes = Max(Collect(gpus, "memory_used_bytes", &Stat::max)),
+                   .power_w = Sum(Collect(gpus, "power_w", &Stat::mean)),
+                   .temperature_max_c = Max(Collect(gpus, "temperature_c", &Stat::max))};
+  row->energy_j = SumEnergy(gpus);
+}
+
+// Rows of all ranks in the order of time, ranks side by side; what the client said is in them.
+std::vector<EpochRow> ClientRows(const std::vector<RankEvents>& ranks) {
+  std::vector<EpochRow> all;
+  for (const RankEvents& rank : ranks) {
+    std::vector<EpochRow> rows = FindEpochs(rank);
+    AddSteps(rank, &rows);
+    AddScalars(rank, &rows);
+    AddPhases(rank, &rows);
+    std::move(rows.begin(), rows.end(), std::back_inserter(all));
+  }
+  std::stable_sort(all.begin(), all.end(), [](const EpochRow& a, const EpochRow& b) {
+    return a.rank.value_or(model::kNoRank) < b.rank.value_or(model::kNoRank);
+  });
+  return all;
+}
+
+std::vector<Target> TargetsOf(const Run& run, Report* report) {
+  std::vector<Target> targets;
+  for (EpochRow& row : report->epochs) {
+    targets.push_back({.interval = {.begin_ns = row.begin_ns, .end_ns = row.end_ns},
+                       .rank = row.rank,
+                       .whole_run = false,
+                       .gpus = &row.gpus,
+                       .host = &row.host,
+                       .process = &row.process,
+                       .framework = &row.framework});
+  }
+  targets.push_back({.interval = run.span,
+                     .rank = {},
+                     .whole_run = true,
+                     .gpus = &report->gpus,
+                     .host = &report->host,
+                     .process = &report->process,
+                     .framework = nullptr});
+  return targets;
+}
+
+void AddSeriesFigures(const Run& run, Report* report) {
+  const std::vector<Target> targets = TargetsOf(run, report);
+  const SeriesReader reader(run, &report->not_measured);
+  AddGpuFigures(reader, targets);
+  AddHostFigures(reader, targets);
+  AddProcessFigures(reader, targets);
+  AddFrameworkFigures(reader, targets);
+}
+
+}  // namespace
+
+Report BuildReport(const Run& run) {
+  Report report;
+  report.progress_source = ProgressSource(run);
+  report.duration_s = base::SecondsFromNs(run.span.end_ns - run.span.begin_ns);
+  const std::vector<RankEvents> ranks = SplitByRank(run);
+  report.epochs = ClientRows(ranks);
+  AddSeriesFigures(run, &report);
+  for (const RankEvents& rank : ranks) {
+    const auto own = OwnGpus(run, rank, ranks.size() == 1);
+    for (EpochRow& row : report.epochs) {
+      if (own && row.rank == rank.rank) SetOwnGpus(*own, &row);
+    }
+  }
+  std::vector<const GpuStats*> gpus;
+  for (const GpuStats& gpu : report.gpus) gpus.push_back(&gpu);
+  report.energy_j = SumEnergy(gpus);
+  std::vector<model::NotMeasured> missing = FindNotMeasured(run, report);
+  std::move(missing.begin(), missing.end(), std::back_inserter(report.not_measured));
+  report.findings = EvaluateRules(Rules(), run, report);
+  return report;
+}
+
+}  // namespace epochmeter::diagnose

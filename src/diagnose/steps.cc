@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnose/steps.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "diagnose/statistics.h"
+
+namespace epochmeter::diagnose {
+namespace {
+
+using model::EpochRow;
+using model::Event;
+using model::EventKind;
+using model::StepTable;
+
+constexpr std::string_view kScalarPrefix = "scalar.";
+
+void SetScalar(std::string_view name, double value, model::ScalarTable* table) {
+  for (auto& [known, old] : *table) {
+    if (known != name) continue;
+    old = value;
+    return;
+  }
+  table->emplace_back(name, value);
+}
+
+void TakeScalars(const Event& event, model::ScalarTable* table) {
+  for (const model::EventField& field : event.fields) {
+    if (field.key.compare(0, kScalarPrefix.size(), kScalarPrefix) != 0) continue;
+    const std::optional<double> value = event.Number(field.key);
+    if (value) SetScalar(field.key.substr(kScalarPrefix.size()), *value, table);
+  }
+}
+
+// The values of a column at `at`; empty when no step had it.
+std::vector<double> Take(const StepTable& steps, std::string_view name,
+                         const std::vector<size_t>& at) {
+  const std::vector<double>* column = steps.Column(name);
+  if (column == nullptr) return {};
+  std::vector<double> values;
+  values.reserve(at.size());
+  for (const size_t index : at) values.push_back((*column)[index]);
+  return values;
+}
+
+// Waiting as a part of the steps' time, over the steps that tell both.
+std::optional<double> WaitRatio(const std::vector<double>& wait, const std::vector<double>& step) {
+  double wait_sum = 0;
+  double step_sum = 0;
+  for (size_t i = 0; i < std::min(wait.size(), step.size()); ++i) {
+    if (std::isnan(wait[i]) || std::isnan(step[i])) continue;
+    wait_sum += wait[i];
+    step_sum += step[i];
+  }
+  if (step_sum <= 0) return {};
+  return wait_sum / step_sum;
+}
+
+void SetStepFigures(const StepTable& steps, const std::vector<size_t>& at, EpochRow* row) {
+  const std::vector<double> duration = Take(steps, "duration_s", at);
+  const std::vector<double> wait = Take(steps, "data_wait_s", at);
+  row->steps = at.size();
+  row->step_s = StatOfValues(duration);
+  row->data_wait_s = StatOfValues(wait);
+  row->data_wait_ratio = WaitRatio(wait, duration);
+  const std::vector<double> batch = Take(steps, "batch_size", at);
+  double samples = 0;
+  for (const double size : batch) samples += size;
+  // One step without a batch size makes the sum NaN: then the number is not known.
+  if (!batch.empty() && std::isfinite(samples) && samples >= 0) {
+    row->samples = static_cast<uint64_t>(samples);
+  }
+  for (const auto& [name, column] : steps.columns) {
+    if (name.compare(0, kScalarPrefix.size(), kScalarPrefix) != 0) continue;
+    for (auto index = at.rbegin(); index != at.rend(); ++index) {
+      if (std::isnan(column[*index])) continue;
+      SetScalar(std::string_view(name).substr(kScalarPrefix.size()), column[*index], &row->scalars);
+      break;
+    }
+  }
+}
+
+// The end event of a row that has one.
+const Event* EndEvent(const RankEvents& rank, const EpochRow& row) {
+  const auto at = std::lower_bound(rank.events.begin(), rank.events.end(), row.end_ns,
+                                   [](const Event* event, int64_t t) { return event->t_ns < t; });
+  for (auto it = at; it != rank.events.end() && (*it)->t_ns == row.end_ns; ++it) {
+    if ((*it)->kind == EventKind::kEpochEnd) return *it;
+  }
+  return nullptr;
+}
+
+// The latest of `rows` that begins at or before `t_ns`.
+EpochRow* RowBefore(int64_t t_ns, std::vector<EpochRow>* rows) {
+  const auto after =
+      std::upper_bound(rows->begin(), rows->end(), t_ns,
+                       [](int64_t t, const EpochRow& row) { return t < row.begin_ns; });
+  return after == rows->begin() ? nullptr : &*std::prev(after);
+}
+
+// The row an event belongs to; see AddPhases. `began_ns` decides between neighbours.
+EpochRow* RowOf(const Event& event, int64_t began_ns, std::vector<EpochRow>* rows) {
+  EpochRow* before = RowBefore(began_ns, rows);
+  if (before == nullptr || !event.epoch) return before;
+  for (EpochRow* row = before; row >= rows->data(); --row) {
+    if (row->epoch == *event.epoch) return row;
+    if (row == rows->data()) break;
+  }
+  return before;
+}
+
+void AddPhase(const Event& end, double seconds, EpochRow* row) {
+  auto phase =
+      std::find_if(row->phases.begin(), row->phases.end(),
+                   [&](const model::PhaseStats& known) { return known.phase == end.name; });
+  if (phase == row->phases.end()) {
+    row->phases.push_back({.phase = end.name, .count = 0, .total_s = 0, .scalars = {}});
+    phase = std::prev(row->phases.end());
+  }
+  ++phase->count;
+  phase->total_s += seconds;
+  TakeScalars(end, &phase->scalars);
+}
+
+}  // namespace
+
+void AddSteps(const RankEvents& rank, std::vector<EpochRow>* rows) {
+  if (rank.steps != nullptr) {
+    const StepTable& steps = *rank.steps;
+    const std::vector<size_t> order = StepOrder(steps);
+    const std::vector<double>* partial = steps.Column("partial");
+    std::vector<bool> taken(steps.size(), false);
+    for (EpochRow& row : *rows) {
+      std::vector<size_t> inside;
+      auto at = std::lower_bound(order.begin(), order.end(), row.begin_ns,
+                                 [&](size_t i, int64_t t) { return steps.t_ns[i] < t; });
+      for (; at != order.end() && steps.t_ns[*at] <= row.end_ns; ++at) {
+        const bool other = steps.epoch[*at] >= 0 && steps.epoch[*at] != row.epoch;
+        if (other || taken[*at]) continue;
+        taken[*at] = true;
+        if (partial == nullptr || !((*partial)[*at] > 0)) inside.push_back(*at);
+      }
+      SetStepFigures(steps, inside, &row);
+    }
+  }
+  for (EpochRow& row : *rows) {
+    const Event* end = EndEvent(rank, row);
+    const std::optional<double> told = end == nullptr ? std::nullopt : end->Number("steps");
+    if (told && *told > static_cast<double>(row.steps) && *told < 1e18) {
+      row.steps = static_cast<uint64_t>(*told);
+    }
+  }
+}
+
+void AddScalars(const RankEvents& rank, std::vector<EpochRow>* rows) {
+  for (const Event* event : rank.events) {
+    if (event->kind != EventKind::kScalar) continue;
+    EpochRow* row = RowOf(*event, event->t_ns, rows);
+    if (row != nullptr) TakeScalars(*event, &row->scalars);
+  }
+  for (EpochRow& row : *rows) {
+    const Event* end = EndEvent(rank, row);
+    if (end != nullptr) TakeScalars(*end, &row.scalars);
+  }
+}
+
+void AddPhases(const RankEvents& rank, std::vector<EpochRow>* rows) {
+  std::map<std::string, int64_t> open;
+  for (const Event* event : rank.events) {
+    if (event->kind == EventKind::kPhaseBegin) open[event->name] = event->t_ns;
+    if (event->kind != EventKind::kPhaseEnd) continue;
+    std::optional<double> seconds = event->Number("duration_s");
+    const auto begin = open.find(event->name);
+    if (!seconds && begin != open.end()) {
+      seconds = base::SecondsFromNs(event->t_ns - begin->second);
+    }
+    const int64_t began_ns = begin != open.end() ? begin->second : event->t_ns;
+    if (begin != open.end()) open.erase(begin);
+    EpochRow* row = RowOf(*event, began_ns, rows);
+    // A phase of unknown length would make the sum wrong.
+    if (row != nullptr && seconds) AddPhase(*event, *seconds, row);
+  }
+}
+
+}  // namespace epochmeter::diagnose
