@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import socket
 import stat
 import subprocess
 import tempfile
@@ -77,7 +78,9 @@ def _first(path: str) -> bool:
                 os.kill(int(text), 0)
                 return False
             except (ProcessLookupError, ValueError):
-                # Its maker is gone: a new job that happens to have the same key.
+                if _listens(path):
+                    return False
+                # Maker and recorder are gone: a new job that happens to have the same key.
                 _remove(claim)
                 _remove(path)
             continue
@@ -85,6 +88,17 @@ def _first(path: str) -> bool:
             file.write(str(os.getpid()))
         return True
     return False
+
+
+def _listens(path: str) -> bool:
+    probe = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    try:
+        probe.connect(path)
+        return True
+    except OSError:
+        return False
+    finally:
+        probe.close()
 
 
 def _remove(path: str) -> None:
@@ -113,6 +127,8 @@ def launch() -> Optional[str]:
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
+            # A pipe that the recorder held open would keep its reader waiting after the training.
+            stderr=None if os.isatty(2) else subprocess.DEVNULL,
             start_new_session=True,
             check=False,
         )

@@ -150,15 +150,15 @@ def epochs(numbers: Union[int, Iterable[int]]) -> Iterator[int]:
         return
     base = 0 if isinstance(numbers, int) else None
     token = _training_begin(recorder, _length(sequence), base)
-    status = "exited"
+    completed = False
     try:
         for epoch in sequence:
             _epoch_begin(recorder, token, epoch, base)
             yield epoch
             _epoch_end(recorder, token)
-        status = "completed"
+        completed = True
     finally:
-        _training_end(recorder, token, status)
+        _training_end(recorder, token, completed)
 
 
 @guarded
@@ -180,12 +180,16 @@ def _epoch_end(recorder: Recorder, token: object) -> None:
 
 
 @guarded
-def _training_end(recorder: Recorder, token: object, status: str) -> None:
-    if recorder.training and recorder.token is token:
-        if recorder.epoch_open:
-            # The body was left by break or return; whole when its steps had come to their end.
-            recorder.epoch_end(partial=recorder.epoch_left_early or recorder.in_step)
-        recorder.train_end(status)
+def _training_end(recorder: Recorder, token: object, completed: bool) -> None:
+    if not recorder.training or recorder.token is not token:
+        return
+    if recorder.epoch_open:
+        # The body was left by break or return; whole when its steps had come to their end.
+        recorder.epoch_end(partial=recorder.epoch_left_early or recorder.in_step)
+    if completed:
+        recorder.train_end("completed")
+    # Else an exception may be on its way, which nobody can see from here: the training stays open until
+    # the exception hook, the next training or the end of the process says more.
 
 
 class Phase:

@@ -37,6 +37,7 @@ class Recorder:
         self._step_head = _protocol.head("step")
         self._gpus: Optional[_frameworks.Gpus] = None
         self._memory_due_ns = 0
+        self._last_ns = 0
         self.framework: Optional[str] = None
         self.training = False
         # Another object for each training: who began an earlier one sees that it is over.
@@ -95,6 +96,7 @@ class Recorder:
         self._emit("train_begin", t_ns, framework=framework, **fields, gpus=self._gpus)
 
     def train_end(self, status: str) -> None:
+        """status: completed, failed, or exited (left without a word)."""
         if not self.training:
             return
         if self.epoch_open:
@@ -102,7 +104,8 @@ class Recorder:
         self.training = False
         self.in_step = False
         self._pending.clear()
-        self._emit("train_end", clock(), status=status)
+        # Nobody said when it ended: the last that is known of it.
+        self._emit("train_end", self._last_ns if status == "exited" else clock(), status=status)
 
     def epoch_begin(self, epoch: int, base: Optional[int], origin: str) -> None:
         if self.epoch_open:
@@ -175,7 +178,7 @@ class Recorder:
         if self._pending:
             text += _protocol.scalars_fragment(self._pending)
             self._pending.clear()
-        self.last_end_ns = t_ns
+        self.last_end_ns = self._last_ns = t_ns
         if t_ns >= self._memory_due_ns:
             memory = self._read_memory(t_ns)
             if memory is not None:
@@ -288,6 +291,7 @@ class Recorder:
         return {"epoch": self.epoch, "step": self.step + 1 if self.in_step else self.step}
 
     def _emit(self, kind: str, t_ns: int, **fields: Any) -> None:
+        self._last_ns = t_ns
         self._sender.send(_protocol.head(kind), t_ns, _protocol.fragment(fields))
 
     @property

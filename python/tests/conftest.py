@@ -124,6 +124,8 @@ def run_python(
     return subprocess.run(
         [python, "-c", script, *arguments],
         env=names,
+        # Not the checkout: `-c` makes the current folder importable.
+        cwd="/",
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         universal_newlines=True,

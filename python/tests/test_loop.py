@@ -101,6 +101,7 @@ def test_early_stopping_after_a_whole_epoch_is_not_partial(client: FakeRecorder)
         break
     assert len(client.events("epoch_end")) == 1
     assert "partial" not in client.events("epoch_end")[0]
+    epochmeter.stop()
     assert client.events("train_end")[0]["status"] == "exited"
 
 

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The folder that `epochmeter run` puts on PYTHONPATH must not be noticed by the training."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+from typing import List
+
+import pytest
+
+from conftest import BOOTSTRAP, PACKAGE_HOLDER, FakeRecorder, run_python
+
+SHOW = """
+import sys, os, json
+import encodings
+site = sys.modules.get("sitecustomize")
+print(json.dumps({
+    "path": sys.path, "site": getattr(site, "__file__", None), "hook": sys.excepthook is sys.__excepthook__,
+    "modules": sorted(m for m in sys.modules if "epochmeter" in m or "sitecustomize" in m or m == "_watch"),
+    "argv": sys.argv, "value": getattr(site, "VALUE", None),
+}))
+"""
+
+
+def pythons() -> List[str]:
+    found = [sys.executable]
+    system = shutil.which("python3", path="/usr/bin")
+    if system:
+        found.append(system)
+    return found
+
+
+@pytest.mark.parametrize("python", pythons())
+def test_only_an_appended_path_is_left(recorder: FakeRecorder, python: str) -> None:
+    import json
+
+    plain = json.loads(run_python(SHOW, holder=False, python=python).stdout)
+    done = run_python(SHOW, recorder.path, bootstrap=True, python=python)
+    seen = json.loads(done.stdout)
+    assert done.stderr == ""
+    assert seen["path"] == plain["path"] + [str(PACKAGE_HOLDER)]
+    seen["path"] = plain["path"]
+    assert seen == plain
+    assert recorder.events() == []
+
+
+def test_users_own_sitecustomize_is_loaded_as_if_we_were_not_there(
+    recorder: FakeRecorder, tmp_path: Path
+) -> None:
+    import json
+
+    (tmp_path / "sitecustomize.py").write_text("VALUE = __name__\n")
+    plain = json.loads(run_python(SHOW, holder=False, PYTHONPATH=str(tmp_path)).stdout)
+    done = run_python(SHOW, recorder.path, bootstrap=True, PYTHONPATH=str(tmp_path))
+    seen = json.loads(done.stdout)
+    assert seen["value"] == plain["value"] == "sitecustomize"
+    assert seen["site"] == plain["site"] == str(tmp_path / "sitecustomize.py")
+
+
+@pytest.mark.parametrize(
+    "text", ["raise ValueError('theirs')", "import nowhere_at_all", "1 +"]
+)
+def test_fault_in_users_sitecustomize_stays_the_users(
+    recorder: FakeRecorder, tmp_path: Path, text: str
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(text + "\n")
+    plain = run_python("print(1)", holder=False, PYTHONPATH=str(tmp_path))
+    done = run_python("print(1)", recorder.path, bootstrap=True, PYTHONPATH=str(tmp_path))
+    assert (done.returncode, done.stdout, done.stderr) == (
+        plain.returncode,
+        plain.stdout,
+        plain.stderr,
+    )
+
+
+@pytest.mark.parametrize("environment", [{"EPOCHMETER": "0"}, {"EPOCHMETER": "maybe"}])
+def test_switched_off_leaves_not_even_a_path(recorder: FakeRecorder, environment: dict) -> None:
+    plain = run_python(SHOW, holder=False)
+    done = run_python(SHOW, recorder.path, bootstrap=True, **environment)
+    assert (done.stdout, done.stderr) == (plain.stdout, "")
+
+
+def test_without_a_recorder_nothing_happens() -> None:
+    plain = run_python(SHOW, holder=False)
+    done = run_python(SHOW, bootstrap=True)
+    assert (done.stdout, done.stderr) == (plain.stdout, "")
+
+
+def test_package_is_importable_uninstalled_and_loses_against_an_installed_one(
+    recorder: FakeRecorder, tmp_path: Path
+) -> None:
+    show = "import epochmeter; print(epochmeter.__file__)"
+    done = run_python(show, recorder.path, bootstrap=True)
+    assert done.stdout.strip() == str(PACKAGE_HOLDER / "epochmeter" / "__init__.py")
+    (tmp_path / "epochmeter.py").write_text("")
+    done = run_python(show, recorder.path, bootstrap=True, PYTHONPATH=str(tmp_path))
+    assert done.stdout.strip() == str(tmp_path / "epochmeter.py")
+
+
+def test_another_environments_site_packages_stay_out_of_sight(
+    recorder: FakeRecorder, tmp_path: Path
+) -> None:
+    other = tmp_path / "site-packages"
+    shutil.copytree(PACKAGE_HOLDER / "epochmeter", other / "epochmeter")
+    (other / "secret_package.py").write_text("")
+    script = (
+        "import sys, epochmeter\nprint(epochmeter.__file__)\n"
+        f"print({str(other)!r} in sys.path)\n"
+        "import secret_package\n"
+    )
+    bootstrap = other / "epochmeter" / "_bootstrap"
+    done = run_python(script, recorder.path, holder=False, PYTHONPATH=str(bootstrap))
+    assert done.stdout.split() == [str(other / "epochmeter" / "__init__.py"), "False"]
+    assert "No module named 'secret_package'" in done.stderr
+
+
+FAKE_PADDLE = {
+    "paddle/__init__.py": "",
+    "paddle/hapi/__init__.py": "",
+    "paddle/hapi/model.py": "def config_callbacks():\n    return 'theirs'\nVALUE = 1\n",
+}
+
+
+def fake_paddle(tmp_path: Path, model: str = "") -> str:
+    for name, text in FAKE_PADDLE.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    if model:
+        (tmp_path / "paddle/hapi/model.py").write_text(model)
+    return str(tmp_path)
+
+
+def test_watched_module_keeps_its_loader_and_the_finder_goes_away(
+    recorder: FakeRecorder, tmp_path: Path
+) -> None:
+    script = (
+        "import sys, paddle.hapi.model as m, importlib.machinery as k\n"
+        "print(type(m.__loader__) is k.SourceFileLoader, vars(m.__loader__).keys() == {'name', 'path'})\n"
+        "print(m.__spec__.loader is m.__loader__, m.VALUE, m.config_callbacks._epochmeter)\n"
+        "print([type(f).__name__ for f in sys.meta_path if type(f).__module__ == '_watch'])\n"
+    )
+    done = run_python(
+        script, recorder.path, bootstrap=True, PYTHONPATH=fake_paddle(tmp_path)
+    )
+    assert done.stderr == ""
+    assert done.stdout.splitlines() == ["True True", "True 1 True", "[]"]
+
+
+def test_hook_that_does_not_fit_says_so_once_and_the_import_goes_on(
+    recorder: FakeRecorder, tmp_path: Path
+) -> None:
+    done = run_python(
+        "import paddle.hapi.model as m; print(m.VALUE)",
+        recorder.path,
+        bootstrap=True,
+        PYTHONPATH=fake_paddle(tmp_path, "VALUE = 2\n"),
+    )
+    assert done.stdout == "2\n"
+    assert done.stderr.count("\n") == 1 and "cannot hook paddle.hapi.model" in done.stderr
+
+
+def test_watched_module_that_fails_to_import_fails_as_ever(
+    recorder: FakeRecorder, tmp_path: Path
+) -> None:
+    path = fake_paddle(tmp_path, "raise ImportError('broken wheel')\n")
+    script = (
+        "for _ in range(2):\n"
+        "    try:\n        import paddle.hapi.model\n"
+        "    except ImportError as error:\n        print(error)\n"
+    )
+    done = run_python(script, recorder.path, bootstrap=True, PYTHONPATH=path)
+    assert (done.stdout, done.stderr) == ("broken wheel\nbroken wheel\n", "")
+
+
+def test_hooks_reach_processes_that_the_training_starts(
+    recorder: FakeRecorder, tmp_path: Path
+) -> None:
+    script = (
+        "import subprocess, sys\n"
+        "subprocess.run([sys.executable, '-c', 'import paddle.hapi.model as m;"
+        " print(m.config_callbacks._epochmeter)'], check=True)\n"
+    )
+    done = run_python(script, recorder.path, bootstrap=True, PYTHONPATH=fake_paddle(tmp_path))
+    assert (done.stdout, done.stderr) == ("True\n", "")
+
+
+def test_bootstrap_file_stands_alone() -> None:
+    # It must run in Pythons that know nothing of us, old ones too: no annotations, no f-strings.
+    text = (BOOTSTRAP / "sitecustomize.py").read_text()
+    assert "import epochmeter" not in text and "->" not in text and ' f"' not in text

@@ -1,0 +1,325 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The client and the life of a process: switch, ranks, fork, exceptions, exit, starting a recorder."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import sys
+from pathlib import Path
+from typing import Dict
+
+import pytest
+
+from conftest import FakeRecorder, run_python
+from epochmeter import _ranks
+
+LOOP = """
+import epochmeter
+for _ in epochmeter.steps([1, 2], epoch=0):
+    epochmeter.log(loss=1.5)
+epochmeter.mark("end")
+"""
+
+
+def test_import_is_light_and_brings_no_framework() -> None:
+    done = run_python(
+        "import sys, time\n"
+        "before = set(sys.modules)\n"
+        "t = time.perf_counter()\n"
+        "import epochmeter\n"
+        "spent = time.perf_counter() - t\n"
+        "import json\n"
+        "print(json.dumps([spent, sorted(set(sys.modules) - before)]))\n"
+    )
+    spent, modules = json.loads(done.stdout)
+    assert spent < 0.05
+    assert not {"paddle", "torch", "numpy", "socket", "subprocess", "json"} & set(modules) - {"json"}
+
+
+def test_without_a_socket_everything_is_silent_and_does_nothing() -> None:
+    done = run_python(LOOP + "print('ran')")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "ran\n", "")
+
+
+@pytest.mark.parametrize("word", ["0", "off", "FALSE", "no"])
+def test_switched_off_emits_nothing(recorder: FakeRecorder, word: str) -> None:
+    done = run_python(LOOP + "print(epochmeter.start())", recorder.path, EPOCHMETER=word)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "False\n", "")
+    assert recorder.events() == []
+
+
+@pytest.mark.parametrize("word", ["", "1", "on", "True", "yes"])
+def test_switched_on_emits(recorder: FakeRecorder, word: str) -> None:
+    assert run_python(LOOP, recorder.path, EPOCHMETER=word).stderr == ""
+    assert len(recorder.events("step")) == 2
+
+
+def test_word_not_understood_is_said_once_and_means_off(recorder: FakeRecorder) -> None:
+    done = run_python(LOOP * 2, recorder.path, EPOCHMETER="maybe")
+    assert done.returncode == 0 and recorder.events() == []
+    assert done.stderr.count("\n") == 1
+    assert "'maybe'" in done.stderr and "1, on, true, yes and 0, off, false, no" in done.stderr
+
+
+def test_process_that_ends_closes_an_open_training(recorder: FakeRecorder) -> None:
+    assert run_python(LOOP, recorder.path).returncode == 0
+    events = recorder.events()
+    assert events[0]["kind"] == "hello" and events[0]["versions"]["python"].startswith("3.")
+    assert [(e["kind"], e.get("status")) for e in events[-1:]] == [("train_end", "exited")]
+    # Nobody said when it ended, so it is the time of the last that is known.
+    assert events[-1]["t_ns"] == events[-2]["t_ns"]
+    assert [event["seq"] for event in events] == list(range(len(events)))
+
+
+def test_uncaught_exception_is_reported_and_python_prints_it_as_ever(recorder: FakeRecorder) -> None:
+    script = LOOP + "def f():\n    raise ValueError('bad \\ud800 ' + 'é' * 5000)\nf()\n"
+    plain = run_python(script)
+    done = run_python(script, recorder.path)
+    assert (done.returncode, done.stderr, done.stdout) == (plain.returncode, plain.stderr, plain.stdout)
+    assert recorder.kinds()[-2:] == ["exception", "train_end"]
+    event, end = recorder.events("exception", "train_end")
+    assert event["type"] == "ValueError" and event["message"].startswith("bad ? éé")
+    assert end["status"] == "failed"
+    assert max(map(len, recorder.datagrams)) <= 8192
+
+
+def test_exception_inside_a_step_ends_epoch_and_training(recorder: FakeRecorder) -> None:
+    run_python("import epochmeter\nfor _ in epochmeter.steps([1, 2]):\n    1/0\n", recorder.path)
+    assert recorder.kinds() == [
+        "hello", "train_begin", "epoch_begin", "step", "epoch_end", "exception", "train_end",
+    ]  # fmt: skip
+    assert recorder.events("step")[0]["partial"] and recorder.events("epoch_end")[0]["partial"]
+    assert recorder.events("train_end")[0]["status"] == "failed"
+    event = recorder.events("exception")[0]
+    assert event["type"] == "ZeroDivisionError" and "in <module>" in event["traceback"]
+
+
+def test_exception_inside_epochs_is_a_failed_training(recorder: FakeRecorder) -> None:
+    script = "import epochmeter\nfor _ in epochmeter.epochs(3):\n    list(epochmeter.steps([1]))\n    1/0\n"
+    run_python(script, recorder.path)
+    assert recorder.kinds()[-3:] == ["epoch_end", "exception", "train_end"]
+    assert recorder.events("train_end")[0]["status"] == "failed"
+
+
+def test_users_own_excepthook_is_called_exactly_once_with_the_same_objects(
+    recorder: FakeRecorder,
+) -> None:
+    script = (
+        "import sys\n"
+        "def hook(*a): print('mine', len(a), a[0].__name__, a[1].args, a[2] is a[1].__traceback__)\n"
+        "sys.excepthook = hook\n" + LOOP + "raise KeyError(7)\n"
+    )
+    done = run_python(script, recorder.path)
+    assert (done.stdout, done.stderr) == ("mine 3 KeyError (7,) True\n", "")
+    assert len(recorder.events("exception")) == 1
+
+
+def test_stop_puts_the_excepthook_back(recorder: FakeRecorder) -> None:
+    script = "import sys\n" + LOOP + "epochmeter.stop()\nprint(sys.excepthook is sys.__excepthook__)\n"
+    assert run_python(script, recorder.path).stdout == "True\n"
+
+
+def test_forked_worker_does_not_speak_as_its_parent(recorder: FakeRecorder) -> None:
+    script = """
+import os, epochmeter
+for n in epochmeter.steps([1, 2, 3], epoch=0):
+    if n == 2:
+        pid = os.fork()
+        if pid == 0:
+            with epochmeter.phase("data"):
+                epochmeter.log(x=1)
+            epochmeter.mark("worker")
+            continue
+        os.waitpid(pid, 0)
+print(os.getpid())
+if pid == 0: raise SystemExit(0)
+"""
+    done = run_python(script, recorder.path)
+    assert done.returncode == 0 and done.stderr == ""
+    events = recorder.events()
+    parent = int(done.stdout.split()[-1])
+    assert {event["pid"] for event in events} == {parent}
+    assert [event["seq"] for event in events] == list(range(len(events)))
+    assert len(recorder.events("step")) == 3
+    assert recorder.events("mark", "phase_begin", "scalar") == []
+
+
+def test_forked_child_that_trains_is_a_sender_of_its_own(recorder: FakeRecorder) -> None:
+    script = """
+import os, epochmeter
+list(epochmeter.steps([1], epoch=0))
+pid = os.fork()
+if pid == 0:
+    list(epochmeter.steps([1, 2], epoch=0))
+    epochmeter.stop()
+    os._exit(0)
+os.waitpid(pid, 0)
+print(os.getpid(), pid)
+"""
+    parent, child = map(int, run_python(script, recorder.path).stdout.split())
+    by_pid: Dict[int, list] = {parent: [], child: []}
+    for event in recorder.events():
+        by_pid[event["pid"]].append(event)
+    assert [e["kind"] for e in by_pid[child]][:3] == ["hello", "train_begin", "epoch_begin"]
+    assert sum(e["kind"] == "step" for e in by_pid[child]) == 2
+    for events in by_pid.values():
+        assert [event["seq"] for event in events] == list(range(len(events)))
+
+
+def test_fork_while_another_thread_sends_does_not_hang_the_child(recorder: FakeRecorder) -> None:
+    script = """
+import os, threading, epochmeter
+go = True
+def work():
+    while go: epochmeter.mark("x")
+thread = threading.Thread(target=work); thread.start()
+for _ in epochmeter.steps(range(30)):
+    pid = os.fork()
+    if pid == 0:
+        epochmeter.mark("child"); epochmeter.stop(); os._exit(0)
+    os.waitpid(pid, 0)
+go = False; thread.join()
+print("done")
+"""
+    assert run_python(script, recorder.path).stdout == "done\n"
+
+
+@pytest.mark.parametrize(
+    "environment, expected",
+    [
+        ({}, _ranks.Ranks()),
+        (
+            {"PADDLE_TRAINER_ID": "3", "PADDLE_RANK_IN_NODE": "1", "PADDLE_TRAINERS_NUM": "8"},
+            _ranks.Ranks(3, 1, 8, "paddle"),
+        ),
+        (
+            {"RANK": "5", "LOCAL_RANK": "1", "WORLD_SIZE": "8", "SLURM_PROCID": "1"},
+            _ranks.Ranks(5, 1, 8, "torchrun"),
+        ),
+        (
+            {"OMPI_COMM_WORLD_RANK": "2", "OMPI_COMM_WORLD_SIZE": "4"},
+            _ranks.Ranks(2, None, 4, "openmpi"),
+        ),
+        ({"PMI_RANK": "2", "PMI_SIZE": "4"}, _ranks.Ranks(2, None, 4, "pmi")),
+        ({"MV2_COMM_WORLD_RANK": "0"}, _ranks.Ranks(0, None, None, "mvapich")),
+        ({"JSM_NAMESPACE_RANK": "1"}, _ranks.Ranks(1, None, None, "lsf")),
+        (
+            {"SLURM_PROCID": "7", "SLURM_LOCALID": "3", "SLURM_NTASKS": "16"},
+            _ranks.Ranks(7, 3, 16, "slurm"),
+        ),
+        ({"RANK": "first", "SLURM_PROCID": "2"}, _ranks.Ranks(2, None, None, "slurm")),
+        ({"RANK": "-1"}, _ranks.Ranks()),
+        ({"RANK": "0", "WORLD_SIZE": "0"}, _ranks.Ranks(0, None, None, "torchrun")),
+        ({"RANK": "²"}, _ranks.Ranks()),
+    ],
+)
+def test_rank_comes_from_the_first_launcher_that_tells(
+    environment: Dict[str, str], expected: _ranks.Ranks
+) -> None:
+    assert _ranks.find(environment) == expected
+
+
+def test_rank_is_on_every_event(recorder: FakeRecorder) -> None:
+    run_python(LOOP, recorder.path, RANK="3", LOCAL_RANK="1", WORLD_SIZE="8")
+    events = recorder.events()
+    assert {event["rank"] for event in events} == {3}
+    hello = events[0]
+    assert (hello["local_rank"], hello["world"], hello["rank_source"]) == (1, 8, "torchrun")
+
+
+FAKE_BINARY = f"""#!{sys.executable}
+import os, socket, sys, json, time
+path = os.environ["EPOCHMETER_SOCKET"]
+with open(os.environ["NOTES"], "a") as notes:
+    notes.write(json.dumps(sys.argv[1:] + [path, os.getppid()]) + "\\n")
+receiver = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+receiver.bind(path)
+receiver.settimeout(5)
+with open(os.environ["NOTES"] + ".events", "a") as events:
+    while True:
+        data = receiver.recv(9000)
+        events.write(data.decode() + "\\n")
+        events.flush()
+        if b'"train_end"' in data:
+            break
+os.unlink(path)
+"""
+
+
+@pytest.fixture
+def binary(folder: Path) -> Path:
+    path = folder / "bin" / "epochmeter"
+    path.parent.mkdir()
+    path.write_text(FAKE_BINARY)
+    path.chmod(0o755)
+    return path
+
+
+def test_start_launches_attach_for_this_process_and_leaves_no_child(binary: Path, folder: Path) -> None:
+    notes = folder / "notes"
+    script = """
+import os, epochmeter
+print(epochmeter.start(), os.getpid())
+try:
+    os.waitpid(-1, os.WNOHANG)
+    print("a child")
+except ChildProcessError:
+    print("no child")
+""" + LOOP
+    done = run_python(
+        script, EPOCHMETER_BINARY=str(binary), NOTES=str(notes), XDG_RUNTIME_DIR=str(folder)
+    )
+    started, pid, *rest = done.stdout.split()
+    assert (done.returncode, done.stderr, started, rest) == (0, "", "True", ["no", "child"])
+    verb, attached, path, _ = json.loads(notes.read_text())
+    assert (verb, attached) == ("attach", pid)
+    assert stat.S_IMODE(os.stat(os.path.dirname(path)).st_mode) == 0o700
+    deadline = 100
+    kinds = []
+    while "train_end" not in kinds and deadline:
+        deadline -= 1
+        kinds = [json.loads(line)["kind"] for line in open(str(notes) + ".events")]
+        __import__("time").sleep(0.02)
+    assert kinds[0] == "hello" and kinds.count("step") == 2
+
+
+def test_ranks_of_one_job_start_one_recorder(binary: Path, folder: Path) -> None:
+    notes = folder / "notes"
+    script = """
+import os, epochmeter
+children = []
+for rank in range(3):
+    pid = os.fork()
+    if pid == 0:
+        os.environ["RANK"] = str(rank)
+        epochmeter.start()
+        epochmeter.mark("rank")
+        os._exit(0)
+    children.append(pid)
+for pid in children: os.waitpid(pid, 0)
+"""
+    run_python(
+        script,
+        EPOCHMETER_BINARY=str(binary), NOTES=str(notes), XDG_RUNTIME_DIR=str(folder),
+        MASTER_PORT="29500",
+    )  # fmt: skip
+    assert len(notes.read_text().splitlines()) == 1
+
+
+@pytest.mark.parametrize("named", ["/nowhere/epochmeter", ""])
+def test_start_without_a_program_says_so_once_and_goes_quiet(named: str, folder: Path) -> None:
+    extra = {"EPOCHMETER_BINARY": named} if named else {}
+    done = run_python(
+        "import epochmeter\nprint(epochmeter.start(), epochmeter.start())\n" + LOOP,
+        PATH="/nowhere", **extra,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (0, "False False\n")
+    assert done.stderr.count("\n") == 1 and "epochmeter run" in done.stderr
+
+
+def test_start_joins_the_recorder_that_runs(recorder: FakeRecorder) -> None:
+    done = run_python("import epochmeter\nprint(epochmeter.start())\n" + LOOP, recorder.path)
+    assert (done.stdout, done.stderr) == ("True\n", "")
+    assert len(recorder.events("step")) == 2
