@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/json_writer.h"
+#include "cli/open_run.h"
+#include "cli/verbs.h"
+#include "diagnose/report_builder.h"
+#include "export/exporters.h"
+
+namespace epochmeter::cli {
+namespace {
+
+constexpr FlagSpec kFlags[] = {
+    {.name = "format", .short_name = 'f', .value_name = "NAME", .help = "csv or jsonl [csv]"},
+    {.name = "output", .short_name = 'o', .value_name = "PATH", .help = "file [stdout]"},
+    {.name = "long", .value_name = "", .help = "csv: one value a row", .kind = FlagKind::kSwitch},
+    {.name = "time", .value_name = "FORM", .help = "utc or epoch_ns [utc]"},
+    {.name = "dir", .value_name = "FOLDER", .help = "folder of runs [epochmeter-runs]"},
+    {.name = "strict",
+     .value_name = "",
+     .help = "end with 4 when parts of the file were lost",
+     .kind = FlagKind::kSwitch},
+};
+
+base::Error Unknown(const std::string& what, const std::string& word, const char* what_to_do) {
+  return {.what = "unknown " + what + " " + word, .where = "", .why = "", .what_to_do = what_to_do};
+}
+
+int RunExport(const Arguments& arguments) {
+  const std::string format = arguments.Value("format").value_or("csv");
+  const exporting::ExporterDef* exporter =
+      exporting::FindExporter(exporting::Subject::kSeries, format);
+  if (exporter == nullptr) {
+    return Fail(arguments, Unknown("format", format, "use csv or jsonl"), kExitUsage);
+  }
+  exporting::ExportOptions options;
+  options.long_form = arguments.Has("long");
+  const std::string time = arguments.Value("time").value_or("utc");
+  if (time != "utc" && time != "epoch_ns") {
+    return Fail(arguments, Unknown("time form", time, "use utc or epoch_ns"), kExitUsage);
+  }
+  options.time = time == "utc" ? exporting::TimeFormat::kUtc : exporting::TimeFormat::kEpochNs;
+  const base::Result<OpenedRun> opened = OpenNamedRun(arguments);
+  if (!opened.ok()) return Fail(arguments, opened.error(), kExitUnreadable);
+  const std::optional<std::string> path = arguments.Value("output");
+  if (arguments.json() && (!path || *path == "-")) {
+    return Fail(arguments,
+                {.what = "--json tells where the export went",
+                 .where = "",
+                 .why = "",
+                 .what_to_do = "give -o PATH with it"},
+                kExitUsage);
+  }
+  const base::Result<std::unique_ptr<Output>> output = Output::Open(path);
+  if (!output.ok()) return Fail(arguments, output.error(), kExitUnreadable);
+  const model::Report report = diagnose::BuildReport(opened->run);
+  base::Result<> written = exporter->Write(opened->run, report, options, output.value()->stream());
+  if (const base::Result<> closed = output.value()->Close(); written.ok() && !closed.ok()) {
+    written = closed.error();
+  }
+  if (!written.ok()) return Fail(arguments, written.error(), kExitUnreadable);
+  if (arguments.json()) {
+    base::JsonWriter json;
+    json.BeginObject().Field("run", opened->path).Field("output", *path).Field("format", format);
+    PrintJson(json.EndObject().text());
+  }
+  return ExitCodeOf(arguments, opened->run);
+}
+
+}  // namespace
+
+const Command kExportCommand = {.name = "export",
+                                .summary = "the samples and events of a run, for other programs",
+                                .usage = "[flags] [RUN]",
+                                .examples =
+                                    "  epochmeter export run.emr -f csv -o run.csv\n"
+                                    "  epochmeter export -f jsonl | head\n",
+                                .flags = kFlags,
+                                .max_positionals = 1,
+                                .Run = RunExport};
+
+}  // namespace epochmeter::cli

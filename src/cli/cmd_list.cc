@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/verbs.h"
+
+#include <fmt/format.h>
+
+#include "base/json_writer.h"
+#include "cli/open_run.h"
+#include "collect/sources.h"
+#include "export/exporters.h"
+#include "ingest/importers.h"
+#include "runfile/run_reader.h"
+
+namespace epochmeter::cli {
+namespace {
+
+// One metric and who gives it.
+struct ListedMetric {
+  std::string_view source;
+  const model::MetricDef* def;
+};
+
+std::vector<ListedMetric> AllMetrics() {
+  std::vector<ListedMetric> all;
+  for (const auto sources : {collect::GpuSources(), collect::HostSources()}) {
+    for (const collect::SourceDef& source : sources) {
+      for (const model::MetricDef& metric : source.metrics) all.push_back({source.name, &metric});
+    }
+  }
+  for (const model::MetricDef& metric : ingest::ClientMetrics()) all.push_back({"client", &metric});
+  return all;
+}
+
+void MetricsAsJson() {
+  base::JsonWriter json;
+  json.BeginObject().Key("metrics").BeginArray();
+  for (const ListedMetric& metric : AllMetrics()) {
+    const model::MetricDef& def = *metric.def;
+    json.BeginObject().Field("name", def.name).Field("label", def.label);
+    json.Field("field", def.field).Field("unit", def.unit);
+    json.Field("kind", model::MetricKindName(def.kind)).Field("scope", model::ScopeName(def.scope));
+    json.Field("resolution", def.resolution);
+    json.Field("prometheus", "epochmeter_" + std::string(def.prometheus));
+    json.Field("source", metric.source).Field("call", def.source).Field("help", def.help);
+    json.EndObject();
+  }
+  PrintJson(json.EndArray().EndObject().text());
+}
+
+void MetricsAsText() {
+  std::string text;
+  std::string_view source;
+  for (const ListedMetric& metric : AllMetrics()) {
+    const model::MetricDef& def = *metric.def;
+    if (metric.source != source)
+      text += fmt::format("{}{}\n", text.empty() ? "" : "\n", metric.source);
+    source = metric.source;
+    const std::string name =
+        std::string(def.name) + (def.label.empty() ? "" : "{" + std::string(def.label) + "}");
+    text += fmt::format("  {:<34} {:<9} {:<8} {}\n", name, def.unit,
+                        model::MetricKindName(def.kind), def.help);
+  }
+  PrintOut(text);
+}
+
+int RunList(const Arguments& arguments) {
+  const std::string what =
+      arguments.positionals.empty() ? "metrics" : arguments.positionals.front();
+  if (what != "metrics") {
+    return Fail(arguments,
+                {.what = "cannot list " + what,
+                 .where = "",
+                 .why = "",
+                 .what_to_do = "epochmeter list metrics"},
+                kExitUsage);
+  }
+  if (arguments.json()) {
+    MetricsAsJson();
+  } else {
+    MetricsAsText();
+  }
+  return kExitOk;
+}
+
+constexpr FlagSpec kLsFlags[] = {
+    {.name = "dir", .value_name = "FOLDER", .help = "folder of runs [epochmeter-runs]"},
+};
+
+// What a line of `ls` says of a run; the reason instead when the file can't be opened.
+struct LsRow {
+  FoundRun found;
+  std::string error;
+  std::string state;  // "exit 0", "signal 9", "running or lost", ...
+  double duration_s = 0;
+  std::string command;
+};
+
+LsRow DescribeFound(const FoundRun& found) {
+  LsRow row;
+  row.found = found;
+  const base::Result<model::Run> run = runfile::OpenRun(found.path);
+  if (!run.ok()) {
+    row.error = run.error().Message();
+    return row;
+  }
+  row.duration_s = base::SecondsFromNs(run->span.end_ns - run->span.begin_ns);
+  if (!run->end) {
+    row.state = found.live_tail ? "running or lost" : "lost";
+  } else if (run->end->exit_code) {
+    row.state = "exit " + std::to_string(*run->end->exit_code);
+  } else if (run->end->signal) {
+    row.state = "signal " + std::to_string(*run->end->signal);
+  } else {
+    row.state = run->end->reason;
+  }
+  if (!run->info) return row;
+  for (const auto& [key, value] : run->info->attributes) {
+    if (key == "command") row.command = value;
+  }
+  return row;
+}
+
+int RunLs(const Arguments& arguments) {
+  std::string folder = arguments.Value("dir").value_or("epochmeter-runs");
+  if (!arguments.positionals.empty()) folder = arguments.positionals.front();
+  const base::Result<std::vector<FoundRun>> runs = FindRuns(folder);
+  if (!runs.ok()) return Fail(arguments, runs.error(), kExitUnreadable);
+  base::JsonWriter json;
+  json.BeginObject().Key("runs").BeginArray();
+  std::string text;
+  for (const FoundRun& found : *runs) {
+    const LsRow row = DescribeFound(found);
+    json.BeginObject().Field("run_id", found.run_id).Field("path", found.path);
+    json.Field("bytes", found.bytes).Field("modified", base::FormatUtc(found.modified_wall_ns));
+    json.Field("duration_s", row.duration_s).Field("state", row.state);
+    json.Field("command", row.command).Field("error", row.error).EndObject();
+    text += fmt::format("{:<46} {:>12} {:<16} {}\n", found.run_id,
+                        row.error.empty() ? base::FormatDuration(row.duration_s) : "-",
+                        row.error.empty() ? row.state : "unreadable",
+                        row.error.empty() ? row.command : row.error);
+  }
+  if (arguments.json()) {
+    PrintJson(json.EndArray().EndObject().text());
+  } else {
+    PrintOut(text);
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+const Command kListCommand = {.name = "list",
+                              .summary = "what can be measured: list metrics",
+                              .usage = "metrics",
+                              .examples = "  epochmeter list metrics\n",
+                              .flags = {},
+                              .max_positionals = 1,
+                              .Run = RunList};
+
+const Command kLsCommand = {.name = "ls",
+                            .summary = "the recorded runs, newest first",
+                            .usage = "[flags] [FOLDER]",
+                            .examples = "  epochmeter ls\n",
+                            .flags = kLsFlags,
+                            .max_positionals = 1,
+                            .Run = RunLs};
+
+}  // namespace epochmeter::cli

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "base/file.h"
+#include "base/strings.h"
+#include "cli/launcher.h"
+#include "cli/recorder.h"
+#include "cli/sampler_process.h"
+#include "cli/verbs.h"
+
+namespace epochmeter::cli {
+namespace {
+
+constexpr FlagSpec kRecordFlags[] = {
+    {.name = "output",
+     .short_name = 'o',
+     .value_name = "PATH",
+     .help = "run file or folder; takes {name} {time} {host} {rank} {job} {rand}"},
+    {.name = "dir", .value_name = "FOLDER", .help = "folder of runs [epochmeter-runs]"},
+    {.name = "name", .value_name = "NAME", .help = "name in the run id [the script's]"},
+    {.name = "interval",
+     .short_name = 'i',
+     .value_name = "TIME",
+     .help = "sampling tick, 100ms to 60s [1s]"},
+    {.name = "print",
+     .value_name = "TIME",
+     .help = "print a line per GPU so often, and one per epoch"},
+    {.name = "print-file", .value_name = "PATH", .help = "append those lines to a file as well"},
+    {.name = "tag",
+     .value_name = "KEY=VALUE",
+     .help = "label of the run, repeatable",
+     .kind = FlagKind::kRepeated},
+    {.name = "no-hooks",
+     .value_name = "",
+     .help = "leave Python alone: no epochs from hooks",
+     .kind = FlagKind::kSwitch},
+    {.name = "no-capture",
+     .value_name = "",
+     .help = "keep no copy of the output",
+     .kind = FlagKind::kSwitch},
+    {.name = "no-gpu", .value_name = "", .help = "start no GPU sampler", .kind = FlagKind::kSwitch},
+    {.name = "force",
+     .value_name = "",
+     .help = "replace an existing run file",
+     .kind = FlagKind::kSwitch},
+    {.name = "quiet",
+     .short_name = 'q',
+     .value_name = "",
+     .help = "say nothing on stderr but errors",
+     .kind = FlagKind::kSwitch},
+};
+
+int Run(const Arguments& arguments) {
+  if (arguments.command.empty()) {
+    return Fail(arguments,
+                {.what = "no command to run",
+                 .where = "",
+                 .why = "",
+                 .what_to_do = "epochmeter run -- python train.py"},
+                kExitRunFailed);
+  }
+  const base::Result<bool> on = RecordingSwitchedOn();
+  if (!on.ok()) return Fail(arguments, on.error(), kExitRunFailed);
+  if (!on.value()) return ExecPlainly(arguments.command);
+  const base::Result<RunSettings> settings = MakeRunSettings(arguments);
+  if (!settings.ok() && settings.error().code == kExitUsage) {
+    return Fail(arguments, settings.error(), kExitRunFailed);
+  }
+  if (!settings.ok()) {
+    Fail(arguments, settings.error(), kExitRunFailed);
+    return ExecPlainly(arguments.command);
+  }
+  return Launch(*settings);
+}
+
+// A recorder of its own beside a running process: only /proc, NVML and the client socket.
+int RunAttach(const Arguments& arguments) {
+  const base::Result<bool> on = RecordingSwitchedOn();
+  if (!on.ok()) return Fail(arguments, on.error(), kExitUsage);
+  if (!on.value()) return kExitOk;
+  const auto pid = base::ParseInt(arguments.positionals.front());
+  if (!pid || *pid <= 0 || ::kill(static_cast<pid_t>(*pid), 0) != 0) {
+    return Fail(
+        arguments,
+        base::SystemError("cannot attach to", arguments.positionals.front(), pid ? errno : EINVAL,
+                          "give the pid of a running process of yours"),
+        kExitUnreadable);
+  }
+  base::Result<RunSettings> settings = MakeRunSettings(arguments);
+  if (!settings.ok()) return Fail(arguments, settings.error(), kExitUsage);
+  const base::Result<std::string> command_line =
+      base::ReadFile("/proc/" + std::to_string(*pid) + "/cmdline");
+  if (command_line.ok()) {
+    for (const auto word : base::Split(*command_line, '\0')) {
+      if (!word.empty()) settings->command.emplace_back(word);
+    }
+  }
+  if (const auto socket = arguments.Value("socket")) settings->socket_path = *socket;
+  const base::Result<base::UniqueFd> events = BindEventSocket(settings->socket_path);
+  if (!events.ok()) return Fail(arguments, events.error(), kExitUnreadable);
+  for (const int signal : {SIGHUP, SIGPIPE}) ::signal(signal, SIG_IGN);
+  const int code =
+      RunRecorder(*settings, {.event_socket = events->get(), .control = -1, .capture = -1},
+                  {.resume = false, .training_pid = static_cast<pid_t>(*pid)});
+  ::unlink(settings->socket_path.c_str());
+  return code;
+}
+
+constexpr FlagSpec kAttachFlags[] = {
+    {.name = "output", .short_name = 'o', .value_name = "PATH", .help = "run file or folder"},
+    {.name = "dir", .value_name = "FOLDER", .help = "folder of runs [epochmeter-runs]"},
+    {.name = "name", .value_name = "NAME", .help = "name in the run id"},
+    {.name = "interval",
+     .short_name = 'i',
+     .value_name = "TIME",
+     .help = "sampling tick, 100ms to 60s [1s]"},
+    {.name = "socket", .value_name = "PATH", .help = "listen for client events here"},
+    {.name = "print",
+     .value_name = "TIME",
+     .help = "print a line per GPU so often, and one per epoch"},
+    {.name = "print-file", .value_name = "PATH", .help = "append those lines to a file as well"},
+    {.name = "tag",
+     .value_name = "KEY=VALUE",
+     .help = "label of the run, repeatable",
+     .kind = FlagKind::kRepeated},
+    {.name = "no-gpu", .value_name = "", .help = "start no GPU sampler", .kind = FlagKind::kSwitch},
+    {.name = "force",
+     .value_name = "",
+     .help = "replace an existing run file",
+     .kind = FlagKind::kSwitch},
+    {.name = "quiet",
+     .short_name = 'q',
+     .value_name = "",
+     .help = "say nothing on stderr but errors",
+     .kind = FlagKind::kSwitch},
+};
+
+}  // namespace
+
+const Command kRunCommand = {
+    .name = "run",
+    .summary = "record a training",
+    .usage = "[flags] -- COMMAND [ARGUMENTS]",
+    .examples =
+        "  epochmeter run -- python train.py\n"
+        "  epochmeter run -o runs/ --print 5s -- torchrun --nproc-per-node 2 train.py\n",
+    .flags = kRecordFlags,
+    .takes_command = true,
+    .Run = Run};
+
+const Command kAttachCommand = {.name = "attach",
+                                .summary = "record a process that is running",
+                                .usage = "[flags] PID",
+                                .examples = "  epochmeter attach 4711\n",
+                                .flags = kAttachFlags,
+                                .min_positionals = 1,
+                                .max_positionals = 1,
+                                .Run = RunAttach};
+
+const Command kSamplerCommand = {.name = "internal-sampler",
+                                 .summary = "the sampler process of a recorder",
+                                 .usage = "",
+                                 .examples = "",
+                                 .flags = kSamplerFlags,
+                                 .Run = RunSampler,
+                                 .hidden = true};
+
+}  // namespace epochmeter::cli

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <array>
+
+#include "cli/verbs.h"
+
+namespace epochmeter::cli {
+
+std::span<const Command> Commands() {
+  static const std::array kCommands = {
+      kRunCommand,      kAttachCommand,  kReportCommand, kSummaryCommand, kExportCommand,
+      kLsCommand,       kListCommand,    kImportCommand, kRecoverCommand, kDumpCommand,
+      kAssembleCommand, kVersionCommand, kSamplerCommand};
+  return kCommands;
+}
+
+const Command* FindCommand(std::string_view name) {
+  for (const Command& command : Commands()) {
+    if (command.name == name) return &command;
+  }
+  return nullptr;
+}
+
+}  // namespace epochmeter::cli

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// Turns captured output into LogText records: thinned, so that a training that prints megabytes a
+// second neither fills the run file nor slows the recorder. What was thinned away is a Loss.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "cli/messages.h"
+#include "model/sink.h"
+
+namespace epochmeter::cli {
+
+class LogCapture {
+ public:
+  // Kept per second in the mean, with bursts of up to ten seconds' worth.
+  static constexpr double kBytesPerSecond = 64 * 1024;
+
+  explicit LogCapture(model::Sink& sink) : sink_(sink) {}
+  // One packet of the relay. The bytes are cut at the last full UTF-8 character where needed.
+  void Take(const CaptureHeader& header, std::string_view bytes);
+  // Writes what is pending: a loss not yet told.
+  void Finish(int64_t now_ns);
+
+ private:
+  bool Admit(int64_t t_ns, size_t bytes);
+  void TellLosses(int64_t t_ns, bool at_end);
+
+  model::Sink& sink_;
+  double budget_ = 10 * kBytesPerSecond;
+  int64_t last_ns_ = 0;
+  int64_t told_ns_ = 0;
+  uint64_t thinned_bytes_ = 0;
+  uint64_t relay_dropped_ = 0, relay_dropped_told_ = 0;
+};
+
+}  // namespace epochmeter::cli

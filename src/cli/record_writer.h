@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// The writer thread: takes records from the recorder's loop and puts them into the run file, so
+// that a slow disk never delays a sample.
+//
+// Write may be called from any thread and never blocks on the disk. Records are durable within
+// kFlushPeriodNs; when the disk is slower than that, as soon as it allows. When more than
+// kMaxQueuedRecords wait, new ones are dropped and counted as Loss.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "model/sink.h"
+
+namespace epochmeter::cli {
+
+class RecordWriter : public model::Sink {
+ public:
+  struct Options {
+    bool resume = false;  // continue the file of a recorder that died
+    bool force = false;   // replace an existing file
+  };
+  static constexpr int64_t kFlushPeriodNs = base::kNsPerSecond / 2;
+  static constexpr size_t kMaxQueuedRecords = 400'000;
+
+  static base::Result<std::unique_ptr<RecordWriter>> Open(const std::string& path,
+                                                          const Options& options);
+  // Writes out what waits at once: an epoch ended, an exception came.
+  virtual void FlushSoon() = 0;
+  // Ends the file in order; the writer takes no more records. The error says what is missing.
+  virtual base::Result<> Finish(const model::RunEnd& end) = 0;
+  virtual uint64_t written_bytes() const = 0;
+  // What a resumed file defines already; read before the first Write.
+  virtual const std::vector<model::EntityDef>& entities() const = 0;
+  virtual const std::vector<model::SeriesDef>& series() const = 0;
+};
+
+}  // namespace epochmeter::cli

@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/recorder.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+
+#include "base/clock.h"
+#include "cli/event_receiver.h"
+#include "cli/live_print.h"
+#include "cli/log_capture.h"
+#include "cli/process_priority.h"
+#include "cli/record_writer.h"
+#include "cli/run_facts.h"
+#include "cli/sampler_link.h"
+#include "collect/schedule.h"
+#include "collect/sources.h"
+#include "ingest/protocol.h"
+#include "model/registry.h"
+
+namespace epochmeter::cli {
+namespace {
+
+constexpr int64_t kAnchorPeriodNs = 300 * base::kNsPerSecond;
+// After the training's end: how long the copy of its last output is waited for.
+constexpr int64_t kLastOutputNs = 2 * base::kNsPerSecond;
+constexpr size_t kCapturePacket = sizeof(CaptureHeader) + kCaptureBytes;
+
+// Everything that is recorded goes through here: to the file, and to the live lines when wanted.
+class RecorderSink : public model::Sink {
+ public:
+  RecorderSink(RecordWriter& writer, LivePrinter* printer) : writer_(writer), printer_(printer) {}
+  void Write(const model::Record& record) override {
+    writer_.Write(record);
+    if (printer_ != nullptr) printer_->Write(record);
+    if (const auto* event = std::get_if<model::Event>(&record)) Note(*event);
+  }
+  // Events since the last call that make the next sample or flush due at once.
+  bool TakeBoundary() { return std::exchange(boundary_, false); }
+  uint64_t epochs() const { return epochs_; }
+
+ private:
+  void Note(const model::Event& event) {
+    using model::EventKind;
+    const bool boundary = event.kind == EventKind::kTrainBegin ||
+                          event.kind == EventKind::kTrainEnd ||
+                          event.kind == EventKind::kEpochBegin ||
+                          event.kind == EventKind::kEpochEnd || event.kind == EventKind::kException;
+    boundary_ = boundary_ || boundary;
+    if (event.kind == EventKind::kEpochEnd && event.rank.value_or(0) <= 0) ++epochs_;
+  }
+  RecordWriter& writer_;
+  LivePrinter* printer_;
+  bool boundary_ = false;
+  uint64_t epochs_ = 0;
+};
+
+class Recorder {
+ public:
+  Recorder(const RunSettings& settings, const RecorderChannels& channels)
+      : settings_(settings), channels_(channels) {}
+
+  int Run(const RecorderStart& start) {
+    LowerPriority();
+    if (const base::Result<> ready = Open(start); !ready.ok()) {
+      std::fprintf(stderr, "epochmeter: %s; the training goes on without recording\n",
+                   ready.error().Message().c_str());
+      return kExitUnreadable;
+    }
+    if (!start.resume)
+      Say("epochmeter: recording " + settings_.run_id + " to " + settings_.run_path);
+    if (start.training_pid > 0) FollowTraining(start.training_pid);
+    while (!finished_) Step();
+    return Finish();
+  }
+
+ private:
+  base::Result<> Open(const RecorderStart& start) {
+    EPM_ASSIGN(writer_, RecordWriter::Open(settings_.run_path,
+                                           {.resume = start.resume, .force = settings_.force}));
+    if (settings_.print_ns > 0 || !settings_.print_path.empty()) {
+      const int64_t period_ns =
+          settings_.print_ns > 0 ? settings_.print_ns : 5 * base::kNsPerSecond;
+      EPM_ASSIGN(printer_, LivePrinter::Make(period_ns, settings_.print_path));
+    }
+    sink_ = std::make_unique<RecorderSink>(*writer_, printer_.get());
+    registry_ = std::make_unique<model::Registry>(*sink_);
+    // A resumed file's ids must mean the same again: same order, same ids.
+    for (const model::EntityDef& entity : writer_->entities()) registry_->AddEntity(entity);
+    for (const model::SeriesDef& series : writer_->series()) {
+      registry_->AddSeries(series.entity, series.metric, series.period_ns);
+    }
+    started_ns_ = base::MonotonicNs();
+    if (!start.resume) sink_->Write(DescribeRun(settings_));
+    decoder_ = std::make_unique<ingest::ProtocolDecoder>(*registry_, *sink_);
+    capture_ = std::make_unique<LogCapture>(*sink_);
+    EPM_ASSIGN(receiver_, EventReceiver::Start(channels_.event_socket));
+    sampler_ = SamplerLink::Make(*registry_, *sink_, settings_.interval_ns);
+    next_anchor_ns_ = started_ns_ + kAnchorPeriodNs;
+    return {};
+  }
+
+  void Say(const std::string& line) const {
+    if (!settings_.quiet) std::fprintf(stderr, "%s\n", line.c_str());
+  }
+
+  // Starts what needs the training's pid: the sampler, the process tree, and its end by pidfd.
+  void FollowTraining(pid_t pid) {
+    if (schedule_) return;
+    job_.root_pid = pid;
+    context_ = std::make_unique<collect::SourceContext>(
+        collect::SourceContext{.env = env_,
+                               .registry = *registry_,
+                               .sink = *sink_,
+                               .tick_ns = settings_.interval_ns,
+                               .job = job_});
+    schedule_ = collect::Schedule::Make(*context_, collect::HostSources(), "recorder");
+    if (settings_.gpu) sampler_->Start(pid);
+    training_ = base::UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+    sink_->Write(model::Event{.t_ns = base::MonotonicNs(),
+                              .kind = model::EventKind::kProcess,
+                              .rank = {},
+                              .epoch = {},
+                              .step = {},
+                              .name = "training_started",
+                              .fields = {{.key = "pid", .value = static_cast<int64_t>(pid)}}});
+  }
+
+  int64_t NextDueNs() const {
+    int64_t due_ns = std::min(next_anchor_ns_, sampler_->NextDueNs());
+    if (schedule_) due_ns = std::min(due_ns, schedule_->NextDueNs());
+    if (printer_) due_ns = std::min(due_ns, printer_->NextDueNs());
+    if (ended_) due_ns = std::min(due_ns, ended_ns_ + kLastOutputNs);
+    return due_ns;
+  }
+
+  void Step() {
+    Wait(NextDueNs());
+    TakeControl();
+    TakeCapture();
+    TakeEvents(receiver_->Take(&events_dropped_));
+    const int64_t now_ns = base::MonotonicNs();
+    if (sink_->TakeBoundary()) SampleBoundary(now_ns);
+    if (schedule_ && schedule_->NextDueNs() <= now_ns) schedule_->RunDue(now_ns);
+    sampler_->Maintain(now_ns);
+    if (printer_) printer_->Tick(now_ns);
+    if (next_anchor_ns_ <= now_ns) {
+      sink_->Write(model::Anchor{.clocks = base::ReadClockAnchor()});
+      next_anchor_ns_ = now_ns + kAnchorPeriodNs;
+    }
+    if (ended_ && now_ns >= ended_ns_ + kLastOutputNs) finished_ = true;
+  }
+
+  void Wait(int64_t due_ns) {
+    const int64_t wait_ns = std::max<int64_t>(0, due_ns - base::MonotonicNs());
+    const timespec timeout{.tv_sec = wait_ns / base::kNsPerSecond,
+                           .tv_nsec = wait_ns % base::kNsPerSecond};
+    pollfd polls[] = {
+        {.fd = receiver_->wake_fd(), .events = POLLIN, .revents = 0},
+        {.fd = control_open_ ? channels_.control : -1, .events = POLLIN, .revents = 0},
+        {.fd = channels_.capture, .events = POLLIN, .revents = 0},
+        {.fd = sampler_->fd(), .events = POLLIN, .revents = 0},
+        {.fd = ended_ ? -1 : training_.get(), .events = POLLIN, .revents = 0}};
+    if (::ppoll(polls, 5, &timeout, nullptr) <= 0) return;
+    // The launcher says how the training ended; without one, only that it did can be known.
+    if (polls[4].revents != 0 && (!control_open_ || channels_.control < 0))
+      End("lost", std::nullopt);
+  }
+
+  void TakeControl() {
+    ControlMessage message;
+    while (control_open_ && channels_.control >= 0) {
+      const ssize_t n = ::recv(channels_.control, &message, sizeof message, MSG_DONTWAIT);
+      if (n < 0) return;
+      if (n == 0) {
+        control_open_ = false;
+        if (ended_) finished_ = true;  // the launcher has passed on all output
+        if (!training_.valid() && !ended_) End("lost", std::nullopt);
+        return;
+      }
+      if (n != static_cast<ssize_t>(sizeof message)) continue;
+      if (message.kind == ControlMessage::Kind::kTrainingStarted) FollowTraining(message.pid);
+      if (message.kind == ControlMessage::Kind::kTrainingEnded) EndWithStatus(message.wait_status);
+    }
+  }
+
+  void EndWithStatus(int status) { End(WIFSIGNALED(status) ? "signalled" : "exited", status); }
+
+  // The moment of the end: last samples now, while the GPU still shows what was.
+  void End(const char* reason, std::optional<int> status) {
+    if (ended_) return;
+    ended_ = true;
+    ended_ns_ = base::MonotonicNs();
+    end_ = {.t_ns = ended_ns_, .reason = reason, .exit_code = {}, .signal = {}};
+    if (status && WIFEXITED(*status)) end_.exit_code = WEXITSTATUS(*status);
+    if (status && WIFSIGNALED(*status)) end_.signal = WTERMSIG(*status);
+    if (schedule_) schedule_->RunAllNow(ended_ns_);
+    if (channels_.control < 0 || !control_open_) finished_ = true;
+  }
+
+  void SampleBoundary(int64_t now_ns) {
+    if (schedule_) schedule_->RunAllNow(now_ns);
+    sampler_->SampleNow();
+    writer_->FlushSoon();
+  }
+
+  void TakeCapture() {
+    char packet[kCapturePacket];
+    while (channels_.capture >= 0) {
+      const ssize_t n = ::recv(channels_.capture, packet, sizeof packet, MSG_DONTWAIT);
+      if (n < static_cast<ssize_t>(sizeof(CaptureHeader))) return;
+      CaptureHeader header;
+      std::memcpy(&header, packet, sizeof header);
+      capture_->Take(header,
+                     std::string_view(packet, static_cast<size_t>(n)).substr(sizeof header));
+    }
+  }
+
+  void TakeEvents(const std::vector<Datagram>& datagrams) {
+    const int64_t now_ns = base::MonotonicNs();
+    for (const Datagram& datagram : datagrams) {
+      const std::optional<int32_t> sender =
+          datagram.pid > 0 ? std::optional<int32_t>(datagram.pid) : std::nullopt;
+      decoder_->Decode(datagram.bytes, now_ns, sender);
+    }
+    decoder_->Flush(now_ns);
+  }
+
+  int Finish() {
+    TakeCapture();
+    TakeEvents(receiver_->Drain(&events_dropped_));
+    sampler_->Stop();
+    decoder_->Flush(base::MonotonicNs(), true);
+    capture_->Finish(base::MonotonicNs());
+    if (events_dropped_ > 0) {
+      sink_->Write(model::Loss{.t_ns = base::MonotonicNs(),
+                               .severity = model::LossSeverity::kDataLoss,
+                               .kind = "recorder.events_dropped",
+                               .count = events_dropped_,
+                               .detail = "client events that found 64 MiB of events waiting",
+                               .help = "Send fewer events, or give the recorder a core."});
+    }
+    printer_.reset();
+    const base::Result<> result = writer_->Finish(end_);
+    Say("epochmeter: " + EndText() + " -> " + settings_.run_path);
+    if (!result.ok()) {
+      Say("epochmeter: " + result.error().Message());
+      return kExitPartial;
+    }
+    Say("epochmeter: next: epochmeter report " + settings_.run_path);
+    return kExitOk;
+  }
+
+  std::string EndText() const {
+    std::string text =
+        "recorded " + base::FormatDuration(base::SecondsFromNs(ended_ns_ - started_ns_));
+    if (sink_->epochs() > 0) text += ", " + std::to_string(sink_->epochs()) + " epochs";
+    if (end_.exit_code) text += ", exit " + std::to_string(*end_.exit_code);
+    if (end_.signal) text += ", signal " + std::to_string(*end_.signal);
+    return text;
+  }
+
+  const RunSettings& settings_;
+  RecorderChannels channels_;
+  const model::Env env_;
+  collect::JobScope job_;
+  std::unique_ptr<RecordWriter> writer_;
+  std::unique_ptr<LivePrinter> printer_;
+  std::unique_ptr<RecorderSink> sink_;
+  std::unique_ptr<model::Registry> registry_;
+  std::unique_ptr<ingest::ProtocolDecoder> decoder_;
+  std::unique_ptr<LogCapture> capture_;
+  std::unique_ptr<EventReceiver> receiver_;
+  std::unique_ptr<SamplerLink> sampler_;
+  std::unique_ptr<collect::SourceContext> context_;
+  std::unique_ptr<collect::Schedule> schedule_;
+  base::UniqueFd training_;  // pidfd
+  int64_t started_ns_ = 0, ended_ns_ = 0, next_anchor_ns_ = 0;
+  uint64_t events_dropped_ = 0;
+  bool control_open_ = true, ended_ = false, finished_ = false;
+  model::RunEnd end_;
+};
+
+}  // namespace
+
+base::Result<base::UniqueFd> BindEventSocket(const std::string& path) {
+  base::UniqueFd fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  if (!fd.valid() || path.size() >= sizeof address.sun_path) {
+    return base::SystemError("cannot make the event socket", path,
+                             fd.valid() ? ENAMETOOLONG : errno,
+                             "set XDG_RUNTIME_DIR to a folder with a short path");
+  }
+  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
+  if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+    return base::SystemError("cannot bind the event socket", path, errno);
+  }
+  ::chmod(path.c_str(), 0600);
+  const int on = 1;
+  const int bytes = 1 << 20;
+  ::setsockopt(fd.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
+  ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
+  return fd;
+}
+
+int RunRecorder(const RunSettings& settings, const RecorderChannels& channels,
+                const RecorderStart& start) {
+  return Recorder(settings, channels).Run(start);
+}
+
+}  // namespace epochmeter::cli

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `run` and `attach` were asked to do, and where the run's files and sockets are.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "cli/command.h"
+#include "model/record.h"
+
+namespace epochmeter::cli {
+
+struct RunSettings {
+  std::string run_id;    // "20260822T101530Z-train-3f9c1a": sortable, unique, no pid
+  std::string run_path;  // the .emr file
+  std::string socket_path;
+  int64_t interval_ns = base::kNsPerSecond;
+  int64_t print_ns = 0;    // 0: no live lines
+  std::string print_path;  // where live lines also go; empty: nowhere
+  bool hooks = true;
+  bool capture_output = true;
+  bool gpu = true;
+  bool force = false;  // an existing run file is replaced
+  bool quiet = false;
+  model::Labels labels;  // --tag k=v
+  std::vector<std::string> command;
+};
+
+// EPOCHMETER=0|off|false|no and 1|on|true|yes; ENABLE_GPU_MONITOR likewise where EPOCHMETER is not
+// set. Another word is an error that names these. Unset is on: who types `run` wants a recording.
+base::Result<bool> RecordingSwitchedOn();
+
+// Flags and environment into settings; makes the run's folder. An error means nothing was started.
+base::Result<RunSettings> MakeRunSettings(const Arguments& arguments);
+
+// "epochmeter-runs" below the working folder, or --dir / EPOCHMETER_DIR.
+std::string RunsFolder(const Arguments& arguments);
+// The private folder of sockets (0700): $XDG_RUNTIME_DIR/epochmeter, else <tmp>/epochmeter-<uid>.
+// A folder that belongs to somebody else is refused.
+base::Result<std::string> SocketFolder();
+
+// A command line for display and storage: values after words like --token, KEY=... of secret
+// names, credentials in URLs and the home folder are replaced.
+std::vector<std::string> RedactCommand(const std::vector<std::string>& command);
+// The variables that identify the run and its launcher (a fixed list), never the whole environment.
+model::Labels IdentifyingEnvironment();
+std::string RedactHome(std::string text);
+
+}  // namespace epochmeter::cli

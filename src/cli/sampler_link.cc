@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/sampler_link.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <string>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/unique_fd.h"
+#include "cli/messages.h"
+#include "runfile/record_codec.h"
+
+namespace epochmeter::cli {
+namespace {
+
+constexpr int64_t kFirstRestartNs = 100 * base::kNsPerMs;
+constexpr int64_t kLongestRestartNs = 60 * base::kNsPerSecond;
+// Silence of this long, or of ten ticks, means that the driver hangs. nvmlInit alone may take
+// seconds on a node where many processes start.
+constexpr int64_t kLongestSilenceNs = 30 * base::kNsPerSecond;
+constexpr int64_t kLastSampleNs = 300 * base::kNsPerMs;
+constexpr size_t kLongestPacket = 256 * 1024;
+
+// Passes records on and notes which series they name, for when the sampler dies.
+class SeenSeriesSink : public model::Sink {
+ public:
+  explicit SeenSeriesSink(model::Sink& out) : out_(out) {}
+  void Write(const model::Record& record) override {
+    if (const auto* samples = std::get_if<model::Samples>(&record)) {
+      for (const model::SampleValue& value : samples->values) MarkLive(value.series);
+    }
+    out_.Write(record);
+  }
+  void TellGone(int64_t t_ns, const std::string& detail) {
+    for (model::SeriesId id = 0; id < live_.size(); ++id) {
+      if (!live_[id]) continue;
+      live_[id] = false;
+      out_.Write(model::SeriesState{.t_ns = t_ns,
+                                    .series = id,
+                                    .condition = model::SeriesCondition::kSourceGone,
+                                    .detail = detail});
+      gone_.resize(std::max(gone_.size(), live_.size()));
+      gone_[id] = true;
+    }
+  }
+
+ private:
+  void MarkLive(model::SeriesId id) {
+    if (live_.size() <= id) live_.resize(id + 1);
+    live_[id] = true;
+    if (id >= gone_.size() || !gone_[id]) return;
+    gone_[id] = false;
+    out_.Write(model::SeriesState{.t_ns = base::MonotonicNs(),
+                                  .series = id,
+                                  .condition = model::SeriesCondition::kOk,
+                                  .detail = "the sampler is back"});
+  }
+  model::Sink& out_;
+  std::vector<bool> live_, gone_;
+};
+
+class Link : public SamplerLink {
+ public:
+  Link(model::Registry& registry, model::Sink& sink, int64_t interval_ns)
+      : registry_(registry), sink_(sink), interval_ns_(interval_ns) {}
+  ~Link() override { Kill(); }
+
+  void Start(int32_t training_pid) override {
+    training_pid_ = training_pid;
+    if (pid_ < 0) Spawn();
+  }
+  int fd() const override { return channel_.get(); }
+
+  int64_t NextDueNs() const override {
+    if (pid_ > 0) return last_heard_ns_ + SilenceNs();
+    return restart_at_ns_ > 0 ? restart_at_ns_ : INT64_MAX;
+  }
+
+  void Maintain(int64_t now_ns) override {
+    if (channel_.valid() && !Receive()) {
+      Reap("the sampler process ended");
+    } else if (pid_ > 0 && now_ns - last_heard_ns_ > SilenceNs()) {
+      ::kill(pid_, SIGKILL);
+      Reap("the driver did not answer for " +
+           base::FormatDuration(base::SecondsFromNs(SilenceNs())));
+    }
+    if (pid_ < 0 && restart_at_ns_ > 0 && restart_at_ns_ <= now_ns) {
+      ++restarts_;
+      Spawn();
+    }
+  }
+
+  void SampleNow() override {
+    if (!channel_.valid()) return;
+    [[maybe_unused]] const ssize_t n =
+        ::send(channel_.get(), &kSampleNow, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+  }
+
+  void Stop() override {
+    SampleNow();
+    const int64_t asked_ns = base::MonotonicNs();
+    while (channel_.valid() && base::MonotonicNs() - asked_ns < kLastSampleNs) {
+      pollfd poll_one{.fd = channel_.get(), .events = POLLIN, .revents = 0};
+      if (::poll(&poll_one, 1, 20) > 0 && !Receive()) break;
+      if (last_sample_ns_ >= asked_ns) break;
+    }
+    if (channel_.valid()) Receive();
+    Kill();
+    restart_at_ns_ = 0;
+  }
+
+  int restarts() const override { return restarts_; }
+
+ private:
+  int64_t SilenceNs() const { return std::max(kLongestSilenceNs, 10 * interval_ns_); }
+
+  void Spawn() {
+    int ends[2];
+    last_heard_ns_ = base::MonotonicNs();
+    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return Delay();
+    channel_ = base::UniqueFd(ends[0]);
+    const base::UniqueFd theirs(ends[1]);
+    // Only async-signal-safe calls between fork and exec: other threads are running.
+    const std::vector<std::string> words = {
+        "epochmeter",    "internal-sampler",           "--channel",  std::to_string(theirs.get()),
+        "--interval-ns", std::to_string(interval_ns_), "--root-pid", std::to_string(training_pid_)};
+    std::vector<char*> argv;
+    for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
+    argv.push_back(nullptr);
+    const int bytes = 1 << 20;
+    ::setsockopt(theirs.get(), SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      const int fd = theirs.get();
+      ::fcntl(fd, F_SETFD, 0);
+      ::execv("/proc/self/exe", argv.data());
+      ::_exit(127);
+    }
+    if (pid_ < 0) {
+      channel_.Reset();
+      return Delay();
+    }
+    seen_ = std::make_unique<SeenSeriesSink>(sink_);
+    remap_ = std::make_unique<model::RemapSink>(registry_, *seen_);
+  }
+
+  void Delay() {
+    restart_at_ns_ = base::MonotonicNs() + delay_ns_;
+    delay_ns_ = std::min(2 * delay_ns_, kLongestRestartNs);
+  }
+
+  // False at the end of the stream.
+  bool Receive() {
+    for (;;) {
+      packet_.resize(kLongestPacket);
+      const ssize_t n = ::recv(channel_.get(), packet_.data(), packet_.size(), MSG_DONTWAIT);
+      if (n == 0) return false;
+      if (n < 0) return errno == EAGAIN || errno == EINTR;
+      last_heard_ns_ = base::MonotonicNs();
+      if (last_heard_ns_ - spawned_ok_ns_ > kLongestRestartNs) delay_ns_ = kFirstRestartNs;
+      Decode(std::string_view(packet_).substr(0, static_cast<size_t>(n)));
+    }
+  }
+
+  void Decode(std::string_view bytes) {
+    base::ByteReader reader(bytes);
+    model::Record record;
+    for (;;) {
+      const runfile::DecodeStatus status = runfile::DecodeRecord(reader, &record);
+      if (status == runfile::DecodeStatus::kIncomplete) return;
+      if (status != runfile::DecodeStatus::kRecord) continue;
+      if (const auto* samples = std::get_if<model::Samples>(&record))
+        last_sample_ns_ = samples->t_ns;
+      remap_->Write(record);
+    }
+  }
+
+  void Reap(const std::string& why) {
+    channel_.Reset();
+    int status = 0;
+    if (pid_ > 0) ::kill(pid_, SIGKILL);
+    if (pid_ > 0) ::waitpid(pid_, &status, 0);
+    pid_ = -1;
+    std::string detail = why;
+    if (WIFSIGNALED(status)) detail += " by signal " + std::to_string(WTERMSIG(status));
+    const int64_t now_ns = base::MonotonicNs();
+    if (seen_) seen_->TellGone(now_ns, detail);
+    sink_.Write(model::Event{.t_ns = now_ns,
+                             .kind = model::EventKind::kSource,
+                             .rank = {},
+                             .epoch = {},
+                             .step = {},
+                             .name = "sampler",
+                             .fields = {{.key = "state", .value = std::string("gone")},
+                                        {.key = "detail", .value = detail}}});
+    spawned_ok_ns_ = now_ns;
+    Delay();
+  }
+
+  void Kill() {
+    channel_.Reset();
+    if (pid_ <= 0) return;
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+    pid_ = -1;
+  }
+
+  model::Registry& registry_;
+  model::Sink& sink_;
+  int64_t interval_ns_;
+  int32_t training_pid_ = 0;
+  pid_t pid_ = -1;
+  base::UniqueFd channel_;
+  std::unique_ptr<SeenSeriesSink> seen_;
+  std::unique_ptr<model::RemapSink> remap_;
+  std::string packet_;
+  int64_t last_heard_ns_ = 0;
+  int64_t last_sample_ns_ = 0;
+  int64_t spawned_ok_ns_ = 0;
+  int64_t restart_at_ns_ = 0;
+  int64_t delay_ns_ = kFirstRestartNs;
+  int restarts_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<SamplerLink> SamplerLink::Make(model::Registry& registry, model::Sink& sink,
+                                               int64_t interval_ns) {
+  return std::make_unique<Link>(registry, sink, interval_ns);
+}
+
+}  // namespace epochmeter::cli

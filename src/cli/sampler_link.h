@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// The recorder's side of the sampler process: starts it, takes its records, kills it when it hangs,
+// starts it again when it died. While it is gone its series say so.
+#pragma once
+
+#include <memory>
+
+#include "cli/run_settings.h"
+#include "model/registry.h"
+
+namespace epochmeter::cli {
+
+class SamplerLink {
+ public:
+  // Borrows registry and sink. Nothing is started yet.
+  static std::unique_ptr<SamplerLink> Make(model::Registry& registry, model::Sink& sink,
+                                           int64_t interval_ns);
+  virtual ~SamplerLink() = default;
+
+  // Starts it for a training; at once.
+  virtual void Start(int32_t training_pid) = 0;
+  // -1 while there is none.
+  virtual int fd() const = 0;
+  // When Maintain must be called at the latest.
+  virtual int64_t NextDueNs() const = 0;
+  // Takes what came, notices death and silence, restarts when it is time.
+  virtual void Maintain(int64_t now_ns) = 0;
+  virtual void SampleNow() = 0;
+  // A last sample, waited for at most 300 ms, then the process is ended.
+  virtual void Stop() = 0;
+  virtual int restarts() const = 0;
+};
+
+}  // namespace epochmeter::cli

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/sampler_process.h"
+
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/strings.h"
+#include "cli/messages.h"
+#include "cli/process_priority.h"
+#include "collect/nvml/session.h"
+#include "collect/schedule.h"
+#include "collect/sources.h"
+#include "model/registry.h"
+#include "runfile/record_codec.h"
+
+namespace epochmeter::cli {
+namespace {
+
+constexpr FlagSpec kFlags[] = {
+    {.name = "channel", .value_name = "FD", .help = "the recorder's socket"},
+    {.name = "interval-ns", .value_name = "N", .help = "tick"},
+    {.name = "root-pid", .value_name = "PID", .help = "the training"},
+};
+// A packet must fit the socket buffer (about 200 KiB); a record of ours is far below.
+constexpr size_t kPacketBytes = 60 * 1024;
+
+// Encodes records and sends them in packets. A full buffer means that the recorder stands still:
+// samples are dropped and counted, definitions are kept until they fit.
+class ChannelSink : public model::Sink {
+ public:
+  explicit ChannelSink(int channel) : channel_(channel) {}
+
+  void Write(const model::Record& record) override {
+    base::ByteWriter bytes;
+    runfile::EncodeRecord(record, bytes);
+    const bool definition = !std::holds_alternative<model::Samples>(record);
+    if (!definition && waiting_.size() > kPacketBytes) {
+      ++dropped_;
+      return;
+    }
+    if (waiting_.size() + bytes.size() > kPacketBytes && packet_end_ != waiting_.size()) Cut();
+    waiting_ += bytes.bytes();
+  }
+
+  // False when the recorder is gone.
+  bool Send() {
+    Cut();
+    while (!packets_.empty()) {
+      const ssize_t n =
+          ::send(channel_, waiting_.data(), packets_.front(), MSG_DONTWAIT | MSG_NOSIGNAL);
+      if (n < 0) return errno == EAGAIN || errno == EINTR || errno == ENOBUFS;
+      waiting_.erase(0, packets_.front());
+      packet_end_ -= packets_.front();
+      packets_.erase(packets_.begin());
+    }
+    ReportDrops();
+    return true;
+  }
+
+ private:
+  void Cut() {
+    if (waiting_.size() > packet_end_) packets_.push_back(waiting_.size() - packet_end_);
+    packet_end_ = waiting_.size();
+  }
+
+  void ReportDrops() {
+    if (dropped_ == 0) return;
+    const model::Loss loss{
+        .t_ns = base::MonotonicNs(),
+        .severity = model::LossSeverity::kDataLoss,
+        .kind = "sampler.dropped_ticks",
+        .count = std::exchange(dropped_, 0),
+        .detail = "ticks of the GPU sampler",
+        .help = "The recorder did not read for some time; is the node overloaded?"};
+    Write(loss);
+  }
+
+  int channel_;
+  std::string waiting_;  // encoded, cut into packets up to packet_end_
+  size_t packet_end_ = 0;
+  std::vector<size_t> packets_;  // sizes, in order
+  uint64_t dropped_ = 0;
+};
+
+// Waits until `due_ns` or a message; false when the recorder is gone.
+bool WaitForTick(int channel, int64_t due_ns, bool* sample_now) {
+  const int64_t wait_ns = std::max<int64_t>(0, due_ns - base::MonotonicNs());
+  timespec timeout{.tv_sec = wait_ns / base::kNsPerSecond, .tv_nsec = wait_ns % base::kNsPerSecond};
+  pollfd poll_one{.fd = channel, .events = POLLIN, .revents = 0};
+  if (::ppoll(&poll_one, 1, &timeout, nullptr) <= 0) return true;
+  char message = 0;
+  for (;;) {
+    const ssize_t n = ::recv(channel, &message, 1, MSG_DONTWAIT);
+    if (n == 0) return false;
+    if (n < 0) return errno == EAGAIN || errno == EINTR;
+    *sample_now = *sample_now || message == kSampleNow;
+  }
+}
+
+}  // namespace
+
+const std::span<const FlagSpec> kSamplerFlags = kFlags;
+
+int RunSampler(const Arguments& arguments) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+  ::prctl(PR_SET_NAME, "epm-sampler");
+  const auto channel = base::ParseInt(arguments.Value("channel").value_or(""));
+  const auto tick_ns = base::ParseInt(arguments.Value("interval-ns").value_or(""));
+  const auto root_pid = base::ParseInt(arguments.Value("root-pid").value_or("0"));
+  if (!channel || !tick_ns || !root_pid || *tick_ns <= 0) return kExitUsage;
+  LowerPriority();
+  const model::Env env;
+  ChannelSink sink(static_cast<int>(*channel));
+  model::Registry registry(sink);
+  const collect::JobScope job{.root_pid = static_cast<int32_t>(*root_pid), .cgroup = ""};
+  collect::nvml::Session session(collect::nvml::LibraryOptionsFromEnv());
+  const collect::SourceContext context{.env = env,
+                                       .registry = registry,
+                                       .sink = sink,
+                                       .tick_ns = *tick_ns,
+                                       .job = job,
+                                       .nvml = &session};
+  const auto schedule = collect::Schedule::Make(context, collect::GpuSources(), "sampler");
+  for (bool sample_now = false; sink.Send(); sample_now = false) {
+    if (!WaitForTick(static_cast<int>(*channel), schedule->NextDueNs(), &sample_now)) break;
+    const int64_t now_ns = base::MonotonicNs();
+    if (sample_now) schedule->RunAllNow(now_ns);
+    if (schedule->NextDueNs() <= now_ns) schedule->RunDue(now_ns);
+  }
+  return kExitOk;
+}
+
+}  // namespace epochmeter::cli
