@@ -27,7 +27,7 @@ consteval MetricDef State(std::string_view name, std::string_view field,
       {name, "", field, prometheus, "1", MetricKind::kState, Scope::kGpu, 1, help, source});
 }
 
-inline constexpr double kRatioStep = 1e-4;
+inline constexpr double kPercentStep = 0.01;  // the driver gives whole percents
 
 inline constexpr MetricDef kMemoryUsed =
     Gauge("gpu.memory.used", "", "memory_used_bytes", "gpu_memory_used_bytes", "By", 1,
@@ -43,47 +43,39 @@ inline constexpr MetricDef kMemoryReserved =
     Gauge("gpu.memory.reserved", "", "memory_reserved_bytes", "gpu_memory_reserved_bytes", "By", 1,
           "Device memory that the driver and firmware keep.", "nvmlDeviceGetMemoryInfo_v2");
 inline constexpr MetricDef kProcessMemory =
-    Gauge("gpu.processes.memory", "", "process_memory_bytes", "gpu_processes_memory_bytes", "By", 1,
+    Gauge("gpu.memory.processes", "", "process_memory_bytes", "gpu_memory_processes_bytes", "By", 1,
           "Sum over the compute processes that the driver lists on this GPU, of any user.",
           "nvmlDeviceGetComputeRunningProcesses");
-inline constexpr MetricDef kRunProcessMemory =
-    Gauge("gpu.process.memory", "", "run_memory_bytes", "process_tree_gpu_memory_bytes", "By", 1,
-          "Sum over the compute processes on this GPU that belong to this run.",
-          "nvmlDeviceGetComputeRunningProcesses");
+inline constexpr MetricDef kOfProcessMemory =
+    Metric({"gpu.process.memory", "", "gpu_memory_bytes", "process_gpu_memory_bytes", "By",
+            MetricKind::kGauge, Scope::kProcess, 1, "Device memory of one process on one GPU.",
+            "nvmlDeviceGetComputeRunningProcesses"});
 inline constexpr MetricDef kProcessCount =
     Gauge("gpu.processes", "", "processes", "gpu_processes", "{process}", 1,
           "Compute processes that the driver lists on this GPU, of any user.",
           "nvmlDeviceGetComputeRunningProcesses");
 
 inline constexpr MetricDef kUtilization =
-    Gauge("gpu.utilization", "", "utilization_ratio", "gpu_utilization_ratio", "1", kRatioStep,
+    Gauge("gpu.utilization", "", "utilization_ratio", "gpu_utilization_ratio", "1", kPercentStep,
           "Part of the driver's last window (about 0.2 s) in which any kernel ran, however small.",
           "nvmlDeviceGetUtilizationRates");
 inline constexpr MetricDef kMemoryActivity = Gauge(
     "gpu.memory.activity", "", "memory_activity_ratio", "gpu_memory_activity_ratio", "1",
-    kRatioStep, "Part of the driver's last window in which device memory was read or written.",
+    kPercentStep, "Part of the driver's last window in which device memory was read or written.",
     "nvmlDeviceGetUtilizationRates");
-inline constexpr MetricDef kEncoder =
-    Gauge("gpu.encoder", "", "encoder_utilization_ratio", "gpu_encoder_utilization_ratio", "1",
-          kRatioStep, "Part of the driver's window in which the video encoder was busy.",
-          "nvmlDeviceGetEncoderUtilization");
-inline constexpr MetricDef kDecoder =
-    Gauge("gpu.decoder", "", "decoder_utilization_ratio", "gpu_decoder_utilization_ratio", "1",
-          kRatioStep, "Part of the driver's window in which the video decoder was busy.",
-          "nvmlDeviceGetDecoderUtilization");
 
 inline constexpr MetricDef kPower =
-    Gauge("gpu.power", "", "power_w", "gpu_power_watts", "W", 0.1,
+    Gauge("gpu.power", "", "power_w", "gpu_power_watts", "W", 0.001,
           "Board power as the driver reports it: a 1 s average from Ampere on.",
           "nvmlDeviceGetPowerUsage");
 inline constexpr MetricDef kPowerInstant =
-    Gauge("gpu.power.instant", "", "power_instant_w", "gpu_power_instant_watts", "W", 0.1,
-          "Board power now.", "NVML_FI_DEV_POWER_INSTANT");
+    Gauge("gpu.power.instant", "", "power_instant_w", "gpu_power_instant_watts", "W", 0.001,
+          "Board power now.", "NVML field 186");
 inline constexpr MetricDef kPowerAverage =
-    Gauge("gpu.power.average", "", "power_average_w", "gpu_power_average_watts", "W", 0.1,
-          "Board power, average over the last second.", "NVML_FI_DEV_POWER_AVERAGE");
+    Gauge("gpu.power.average", "", "power_average_w", "gpu_power_average_watts", "W", 0.001,
+          "Board power, average over the last second.", "NVML field 185");
 inline constexpr MetricDef kPowerLimit =
-    Gauge("gpu.power.limit", "limit=enforced", "power_limit_w", "gpu_power_limit_watts", "W", 0.1,
+    Gauge("gpu.power.limit", "limit=enforced", "power_limit_w", "gpu_power_limit_watts", "W", 0.001,
           "Power limit that holds now.", "nvmlDeviceGetEnforcedPowerLimit");
 inline constexpr MetricDef kEnergy = Counter(
     "gpu.energy", "", "energy_j", "gpu_energy_joules_total", "J", 0.001,
@@ -94,7 +86,7 @@ inline constexpr MetricDef kTemperature =
           "Temperature of the GPU die.", "nvmlDeviceGetTemperature");
 inline constexpr MetricDef kMemoryTemperature =
     Gauge("gpu.temperature", "sensor=memory", "memory_temperature_c", "gpu_temperature_celsius",
-          "Cel", 1, "Temperature of the device memory.", "NVML_FI_DEV_MEMORY_TEMP");
+          "Cel", 1, "Temperature of the device memory.", "NVML field 82");
 
 inline constexpr MetricDef kSmClock =
     Gauge("gpu.clock", "domain=sm", "sm_clock_hz", "gpu_clock_hertz", "Hz", 1e6,
@@ -102,9 +94,6 @@ inline constexpr MetricDef kSmClock =
 inline constexpr MetricDef kMemoryClock =
     Gauge("gpu.clock", "domain=mem", "memory_clock_hz", "gpu_clock_hertz", "Hz", 1e6,
           "Clock of the device memory now.", "nvmlDeviceGetClockInfo");
-inline constexpr MetricDef kPerformanceState =
-    State("gpu.pstate", "performance_state", "gpu_performance_state",
-          "Performance state, 0 is the fastest.", "nvmlDeviceGetPerformanceState");
 inline constexpr MetricDef kThrottleReasons =
     State("gpu.throttle.reasons", "throttle_reasons", "gpu_throttle_reasons",
           "Bit mask of why clocks are below the highest, as in nvmlClocksEventReason; 1 is idle.",
