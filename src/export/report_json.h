@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Parts of the report as JSON, shared by json and jsonl. The shape is
+// docs/schema/report.schema.json.
+#pragma once
+
+#include "base/json_writer.h"
+#include "model/report.h"
+#include "model/run.h"
+
+namespace epochmeter::exporting {
+
+// The member "data" of the report: {"run": ..., "epochs": [...], ...}.
+void WriteReportData(const model::Run& run, const model::Report& report, base::JsonWriter& json);
+
+// The members of one epoch row, into an object that is open.
+void WriteEpochMembers(const model::Run& run, const model::EpochRow& row, base::JsonWriter& json);
+
+}  // namespace epochmeter::exporting
