@@ -32,6 +32,7 @@ void SplitSeconds(int64_t ns, time_t* seconds, int64_t* rest_ns) {
 int64_t MonotonicNs() { return ReadClock(CLOCK_MONOTONIC); }
 int64_t BoottimeNs() { return ReadClock(CLOCK_BOOTTIME); }
 int64_t WallNs() { return ReadClock(CLOCK_REALTIME); }
+int64_t ThreadCpuNs() { return ReadClock(CLOCK_THREAD_CPUTIME_ID); }
 
 ClockAnchor ReadClockAnchor() {
   const int64_t before = MonotonicNs();

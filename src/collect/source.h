@@ -9,7 +9,9 @@
 
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "model/env.h"
@@ -32,6 +34,9 @@ enum class Tier : uint8_t { kTick, kMid, kSlow };
 struct JobScope {
   int32_t root_pid = 0;  // 0: no process to follow
   std::string cgroup;    // reserved for the cgroup sources; empty when unknown
+  // Processes of ours: they and their descendants never count as the run's. The process that
+  // reads is one of them anyhow.
+  std::vector<int32_t> excluded_pids = {};
 };
 
 // Lives as long as the source. `nvml` is null for host sources.
@@ -42,6 +47,9 @@ struct SourceContext {
   int64_t tick_ns;  // the run's interval
   const JobScope& job;
   nvml::Session* nvml = nullptr;
+  // Which process of ours reads, "recorder" or "sampler": the name of the entity (scope run) that
+  // has its own cost. Schedule::Make sets it.
+  std::string process_label = "recorder";
 };
 
 class Source {

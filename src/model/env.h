@@ -13,6 +13,7 @@ struct Env {
   std::string proc_root = "/proc";
   std::string sys_root = "/sys";
   int64_t (*monotonic_ns)() = &base::MonotonicNs;
+  int64_t (*thread_cpu_ns)() = &base::ThreadCpuNs;
 };
 
 }  // namespace epochmeter::model

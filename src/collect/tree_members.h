@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which processes belong to a run: the root process, whatever descends from it, and what has left
+// the family by a double fork or setsid(2) but is in a session or process group that a member
+// founded, or carries the run's id in its environment. A member stays one until it ends.
+//
+// One scan of /proc by PPid; processes that are known not to belong are recognised by the inode of
+// their /proc entry and not read again, so that a scan costs little on a busy machine.
+#pragma once
+
+#include <dirent.h>
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "collect/proc_pid.h"
+
+namespace epochmeter::collect {
+
+class TreeMembers {
+ public:
+  // `excluded` and their descendants never belong, nor does the calling process: a training that
+  // starts its own recorder is not to be charged for it. An error when the root is not there.
+  static base::Result<TreeMembers> Make(const std::string& proc_root, int32_t root_pid,
+                                        const std::vector<int32_t>& excluded);
+
+  // Reads /proc once. Processes that end meanwhile are left out.
+  base::Result<> Scan();
+  // As of the last scan, in order of pid; zombies included.
+  const std::vector<ProcStat>& members() const { return members_; }
+  // Descriptor of the proc root, for reading more of a member.
+  int proc_fd() const { return ::dirfd(dir_.get()); }
+  std::optional<ProcStat> ReadStat(int32_t pid);
+
+ private:
+  enum class Verdict : uint8_t { kOutside, kExcluded };
+  struct Outsider {
+    uint64_t inode = 0;
+    Verdict verdict = Verdict::kOutside;
+    uint64_t seen_in_scan = 0;
+  };
+  struct CloseDir {
+    void operator()(DIR* dir) const { ::closedir(dir); }
+  };
+  struct Candidate {
+    ProcStat stat;
+    uint64_t inode = 0;
+    bool decided = false;
+  };
+
+  TreeMembers() = default;
+  bool IsKnownOutsider(int32_t pid, uint64_t inode);
+  bool TakeIfExcluded(Candidate& candidate);
+  bool TakeIfMember(Candidate& candidate);
+  void Take(Candidate& candidate);
+  void Spread(std::vector<Candidate>& candidates);
+  bool IsMarked(const ProcStat& stat);
+  void ForgetOldGroups();
+
+  std::unique_ptr<DIR, CloseDir> dir_;
+  ProcKey root_;
+  std::string run_id_;  // of the root's environment; empty when it has none
+  std::set<int32_t> excluded_pids_;
+  std::map<int32_t, Outsider> outsiders_;
+  std::set<ProcKey> before_;          // members of the scan before
+  std::set<int32_t> member_pids_;     // of this scan
+  std::set<int32_t> founded_groups_;  // sessions and process groups whose leader is or was a member
+  std::vector<ProcStat> members_;
+  std::string buffer_;
+  uint64_t scan_ = 0;
+};
+
+}  // namespace epochmeter::collect
