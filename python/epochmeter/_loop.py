@@ -4,9 +4,22 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Any, Dict, Generic, Iterable, Iterator, List, Optional, Tuple, Type, TypeVar, Union
+from typing import (
+    Any,
+    Dict,
+    Generic,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    Optional,
+    Tuple,
+    Type,
+    TypeVar,
+    Union,
+)
 
-from epochmeter import _protocol, _state
+from epochmeter import _frameworks, _protocol, _quiet, _state
 from epochmeter._quiet import guarded
 from epochmeter._recorder import Recorder, clock
 
@@ -39,23 +52,28 @@ def _samples(batch: Any, most: int) -> Optional[int]:
 class _Pass:
     """One pass over a loader: its bookkeeping. Every method is safe to call at any time."""
 
-    def __init__(self, recorder: Recorder, iterable: Any, epoch: Optional[int]) -> None:
+    def __init__(
+        self, recorder: Recorder, iterable: Any, epoch: Optional[int], batch_size: Optional[int]
+    ) -> None:
         self._recorder = recorder
         self._own_epoch = False
-        self._most = getattr(iterable, "batch_size", None)
-        self._size: Optional[int] = None
-        self._began = False
+        # Samples of a step: told, or read from each batch where the loader's own number bounds it.
+        self._size = batch_size
+        self._most: Optional[int] = None
+        self._token = object()
         self._begin(iterable, epoch)
-        self._token = recorder.token
         self._waiting_ns = clock()
 
     @guarded
     def _begin(self, iterable: Any, epoch: Optional[int]) -> None:
         recorder = self._recorder
+        nominal = getattr(iterable, "batch_size", None)
+        nominal = nominal if type(nominal) is int else None
+        if self._size is None:
+            self._most = nominal
         if not recorder.training:
-            batch_size = self._most if type(self._most) is int else None
             recorder.train_begin(
-                "loop", steps_per_epoch=_length(iterable), batch_size=batch_size
+                "loop", steps_per_epoch=_length(iterable), batch_size=self._size or nominal
             )
         if not recorder.epoch_open or epoch is not None and epoch != recorder.epoch:
             self._own_epoch = True
@@ -64,36 +82,44 @@ class _Pass:
             else:
                 recorder.epoch_begin(int(epoch), 0 if epoch == 0 else None, "user")
         recorder.passes += 1
-        self._began = True
+        self._token = recorder.token
 
-    def _alive(self) -> bool:
-        return self._began and self._recorder.training and self._recorder.token is self._token
+    # The next two run at each step: guarded by hand, which saves a call.
 
-    @guarded
-    def got(self, batch: Any, batch_size: Optional[int]) -> None:
+    def got(self, batch: Any) -> None:
         """The loader gave a batch."""
-        t_ns = clock()
-        if not self._alive():
+        recorder = self._recorder
+        if recorder.token is not self._token:
             return
-        if batch_size is not None:
-            self._size = batch_size
-        else:
-            self._size = _samples(batch, self._most) if type(self._most) is int else None
-        self._recorder.step_begin(t_ns, t_ns - self._waiting_ns)
+        wait_ns = clock() - self._waiting_ns
+        try:
+            if self._most is not None:
+                self._size = _samples(batch, self._most)
+            recorder.step_begin(wait_ns)
+        except Exception as error:
+            self._failed(error)
 
-    @guarded
     def done(self, partial: bool = False) -> None:
         """The loop's body is through with the batch."""
         t_ns = clock()
-        if self._alive() and self._recorder.in_step:
-            self._recorder.step_end(t_ns, self._size, partial=partial)
-        self._waiting_ns = clock()
+        recorder = self._recorder
+        if recorder.token is self._token and recorder.in_step:
+            try:
+                recorder.step_end(t_ns, self._size, None, partial)
+            except Exception as error:
+                self._failed(error)
+            self._waiting_ns = clock()
+
+    def _failed(self, error: Exception) -> None:
+        _quiet.fault("steps()", error)
+        if _quiet.broken():
+            self._token = object()
 
     @guarded
     def end(self, finished: bool) -> None:
         if not finished:
             self.done(partial=True)
-        if not self._alive():
+        if self._recorder.token is not self._token:
             return
         if self._own_epoch:
             self._recorder.epoch_end(partial=not finished)
@@ -122,7 +148,7 @@ class Steps(Generic[T]):
         return self._timed(recorder)
 
     def _timed(self, recorder: Recorder) -> Iterator[T]:
-        this = _Pass(recorder, self._iterable, self._epoch)
+        this = _Pass(recorder, self._iterable, self._epoch, self._batch_size)
         finished = False
         # The batch is handed over by pop: a local name would keep it alive while the next one loads.
         box: List[T] = []
@@ -134,7 +160,7 @@ class Steps(Generic[T]):
                 except StopIteration:
                     finished = True
                     return
-                this.got(box[0], self._batch_size)
+                this.got(box[0])
                 yield box.pop()
                 this.done()
         finally:
@@ -190,6 +216,34 @@ def _training_end(recorder: Recorder, token: object, completed: bool) -> None:
         recorder.train_end("completed")
     # Else an exception may be on its way, which nobody can see from here: the training stays open until
     # the exception hook, the next training or the end of the process says more.
+
+
+def log(values: Optional[Mapping[str, Any]], scalars: Dict[str, Any]) -> None:
+    """See epochmeter.log()."""
+    recorder = _state.near()
+    if recorder is None:
+        return
+    try:
+        if values:
+            scalars = {**values, **scalars}
+        for name, value in scalars.items():
+            if type(value) is not float and type(value) is not int and _frameworks.on_device(value):
+                scalars = _without_devices(scalars)
+                break
+        recorder.log(scalars)
+    except Exception as error:
+        _quiet.fault("log()", error)
+
+
+def _without_devices(scalars: Dict[str, Any]) -> Dict[str, Any]:
+    """The values that can be read without waiting for a device; says once what was left out."""
+    left = [name for name, value in scalars.items() if _frameworks.on_device(value)]
+    _quiet.say_once(
+        "tensor",
+        f"log({left[0]}=...) got a tensor on a device; reading it would make the training wait, so it "
+        "is left out. Pass a number, as from .item().",
+    )
+    return {name: value for name, value in scalars.items() if name not in left}
 
 
 class Phase:

@@ -62,7 +62,8 @@ def scalars(values: Mapping[str, Any]) -> Dict[str, Real]:
     for key, value in values.items():
         number = real(value)
         if number is not None and key and len(found) < MAX_SCALARS:
-            found[name(str(key))] = number
+            # A name that was quoted before had passed name().
+            found[key if key in _quoted else name(str(key))] = number
     return found
 
 

@@ -30,7 +30,7 @@ class Recorder:
     """Keeps the place in the training (epoch, step, open phases) and sends the events."""
 
     def __init__(self, path: str, version: str) -> None:
-        self.pid = os.getpid()
+        self.alive = True
         self._version = version
         self._ranks = _ranks.find(os.environ)
         self._sender = Sender(path, self._ranks.rank, self.hello)
@@ -40,7 +40,7 @@ class Recorder:
         self._last_ns = 0
         self.framework: Optional[str] = None
         self.training = False
-        # Another object for each training: who began an earlier one sees that it is over.
+        # Another object from each begin to each end: who began an earlier one sees that it is over.
         self.token = object()
         self.epoch: Optional[int] = None
         self.epoch_open = False
@@ -49,7 +49,7 @@ class Recorder:
         self.step_in_epoch = 0
         self.passes = 0
         self.in_step = False
-        self._wait_ns: Optional[int] = None
+        self.wait_ns: Optional[int] = None
         self._epoch_began_ns = 0
         self.last_end_ns = 0
         self._pending: Dict[str, _protocol.Real] = {}
@@ -79,7 +79,13 @@ class Recorder:
     def close(self) -> None:
         """The process or the recording ends; an open training ends without saying how."""
         self.train_end("exited")
+        self.alive = False
         self._sender.close()
+
+    def disown(self) -> None:
+        """In a forked child: nothing more comes from here, whoever still holds this object."""
+        self.alive = self._sender.alive = self.training = False
+        self.token = object()
 
     # Training and epochs.
 
@@ -102,6 +108,7 @@ class Recorder:
         if self.epoch_open:
             self.epoch_end(partial=True)
         self.training = False
+        self.token = object()
         self.in_step = False
         self._pending.clear()
         # Nobody said when it ended: the last that is known of it.
@@ -146,10 +153,10 @@ class Recorder:
 
     # Steps.
 
-    def step_begin(self, t_ns: int, wait_ns: Optional[int]) -> None:
+    def step_begin(self, wait_ns: Optional[int]) -> None:
         """The batch is there; `wait_ns` was spent to get it."""
         self.in_step = True
-        self._wait_ns = wait_ns
+        self.wait_ns = wait_ns
 
     def step_end(
         self,
@@ -162,13 +169,14 @@ class Recorder:
         self.in_step = False
         self.step += 1
         self.step_in_epoch += 1
-        text = f',"step":{self.step}'
-        if self.epoch is not None:
-            text += f',"epoch":{self.epoch}'
         duration_s = (t_ns - self.last_end_ns) / 1e9
-        text += f',"step_in_epoch":{self.step_in_epoch},"duration_s":{duration_s!r}'
-        if self._wait_ns is not None:
-            text += f',"data_wait_s":{self._wait_ns / 1e9!r}'
+        epoch = "" if self.epoch is None else f',"epoch":{self.epoch}'
+        text = (
+            f',"step":{self.step}{epoch},"step_in_epoch":{self.step_in_epoch}'
+            f',"duration_s":{duration_s!r}'
+        )
+        if self.wait_ns is not None:
+            text += f',"data_wait_s":{self.wait_ns / 1e9!r}'
         if batch_size is not None:
             text += f',"batch_size":{batch_size}'
         if partial:

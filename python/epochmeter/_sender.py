@@ -32,6 +32,8 @@ class Sender:
     def __init__(self, path: str, rank: Optional[int], on_back: Callable[[], None]) -> None:
         self.path = path
         self.pid = os.getpid()
+        # False in a forked child (see _state): neither the sequence nor the lock is the child's.
+        self.alive = True
         self.dropped = 0
         self.sent = 0
         self._seq = 0
@@ -45,13 +47,14 @@ class Sender:
         self._rank_part = "" if rank is None else f',"rank":{rank}'
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._socket.setblocking(False)
+        self._send = self._socket.send
 
     def send(self, head: str, t_ns: int, fragment: str, step: bool = False) -> bool:
         """Sends head + t_ns + the common fields + `fragment`; False when it was lost.
 
-        In a forked child it does nothing: neither the sequence nor the lock is the child's.
+        `step` says that more like it will come soon.
         """
-        if os.getpid() != self.pid:
+        if not self.alive:
             return False
         with self._lock:
             seq = self._seq
@@ -66,12 +69,13 @@ class Sender:
             if self._backlog and not self.flush():
                 return self._keep(data, step)
             try:
-                self._socket.sendto(data, self.path)
+                self._send(data)
             except OSError as error:
                 if error.errno in _FULL:
                     return self._keep(data, step)
-                self._lose()
-                return False
+                if not self._again(data):
+                    self._lose()
+                    return False
             self.sent += 1
             if self._gone:
                 self._gone = False
@@ -83,24 +87,37 @@ class Sender:
         with self._lock:
             while self._backlog:
                 try:
-                    self._socket.sendto(self._backlog[0], self.path)
+                    self._send(self._backlog[0])
                 except OSError as error:
                     if error.errno in _FULL:
                         return False
-                    self._lose(len(self._backlog))
-                    self._backlog.clear()
-                    return True
+                    if not self._again(self._backlog[0]):
+                        self._lose(len(self._backlog))
+                        self._backlog.clear()
+                        return True
                 self._backlog.popleft()
                 self.sent += 1
             return True
 
     def close(self, patience_s: float = 0.02) -> None:
         """Gives what waits one last short chance, then closes. Only for the end of the process or of us."""
-        if os.getpid() == self.pid:
+        if self.alive:
             deadline = time.monotonic() + patience_s
             while not self.flush() and time.monotonic() < deadline:
                 time.sleep(0.001)
         self._socket.close()
+
+    def _again(self, data: bytes) -> bool:
+        """Connects to whoever is on the path now and sends there: the first time, and after a restart.
+
+        A connected socket saves the look-up of the path at each event.
+        """
+        try:
+            self._socket.connect(self.path)
+            self._send(data)
+            return True
+        except OSError:
+            return False
 
     def _keep(self, data: bytes, step: bool) -> bool:
         if len(self._backlog) >= (BACKLOG_STEPS if step else BACKLOG):

@@ -15,19 +15,22 @@ from epochmeter._version import VERSION
 
 _recorder: Optional[Recorder] = None
 _stopped = False
+_watching_forks = False
 _previous_hook: Optional[Callable[..., Any]] = None
 
 
 def current() -> Optional[Recorder]:
     """The recorder of this very process, None when there is none (as in a forked data worker)."""
-    if _recorder is None or _recorder.pid != os.getpid() or _quiet.broken():
+    if _recorder is None or not _recorder.alive or _quiet.broken():
         return None
     return _recorder
 
 
 def near() -> Optional[Recorder]:
     """For what a training calls by the way: joins too, but not in a forked child that trains nothing."""
-    return current() if _recorder is not None else join()
+    if _recorder is None:
+        return join()
+    return _recorder if _recorder.alive else None
 
 
 @_quiet.guarded
@@ -36,7 +39,7 @@ def join(again: bool = False) -> Optional[Recorder]:
 
     `again` joins also after stop(). A forked child that trains itself gets a recorder of its own.
     """
-    global _recorder, _stopped
+    global _recorder, _stopped, _watching_forks
     found = current()
     if found is not None:
         return found
@@ -44,6 +47,9 @@ def join(again: bool = False) -> Optional[Recorder]:
     if not path or (_stopped and not again) or _quiet.broken() or not _switch.enabled():
         return None
     _stopped = False
+    if not _watching_forks:
+        _watching_forks = True
+        os.register_at_fork(after_in_child=_forked)
     _recorder = Recorder(path, VERSION)
     _hook_exceptions()
     atexit.unregister(_at_exit)
@@ -70,6 +76,12 @@ def _close() -> None:
 
 def _at_exit() -> None:
     _close()
+
+
+def _forked() -> None:
+    """In a child just forked: what it inherited is its parent's to use."""
+    if _recorder is not None:
+        _recorder.disown()
 
 
 def _excepthook(

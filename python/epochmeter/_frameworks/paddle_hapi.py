@@ -94,8 +94,7 @@ class HapiMethods:
     def on_train_batch_begin(self, step: Any = None, logs: Any = None) -> None:
         recorder = self._mine()
         if recorder is not None:
-            t_ns = clock()
-            recorder.step_begin(t_ns, t_ns - recorder.last_end_ns)
+            recorder.step_begin(clock() - recorder.last_end_ns)
 
     @guarded
     def on_train_batch_end(self, step: Any = None, logs: Any = None) -> None:

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Measures what one step costs the training: python3 bench/python_step_cost.py [STEPS]
+
+Prints the cost per turn of steps(), above that of the bare loop, in microseconds: with a receiver that keeps
+up, with one that is gone, with recording off, and the parts that are called alone. The best of several
+rounds is what the code costs; the median is what this machine made of it.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Callable, Dict, List
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
+
+RECEIVER = """
+import socket, sys
+receiver = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+receiver.bind(sys.argv[1])
+print("ready", flush=True)
+while True: receiver.recv(9000)
+"""
+ROUNDS = 15
+
+
+def measure(turn: Callable[[int], None], steps: int) -> Dict[str, float]:
+    """Microseconds per step of `turn`, which runs so many of them: best and median of the rounds."""
+    turn(200)
+    rounds: List[float] = []
+    for _ in range(ROUNDS):
+        began = time.perf_counter()
+        turn(steps)
+        rounds.append((time.perf_counter() - began) / steps * 1e6)
+    return {"best": min(rounds), "median": statistics.median(rounds)}
+
+
+def bare(steps: int) -> None:
+    for _ in range(steps):
+        pass
+
+
+def looped(steps: int) -> None:
+    import epochmeter
+
+    for _ in epochmeter.steps(range(steps), epoch=0):
+        pass
+
+
+def logged(steps: int) -> None:
+    import epochmeter
+
+    for _ in epochmeter.steps(range(steps), epoch=0):
+        epochmeter.log(loss=0.123456)
+
+
+def sent(steps: int) -> None:
+    """The event alone: the text, the sequence, the system call."""
+    from epochmeter import _state
+
+    recorder = _state.join()
+    assert recorder is not None
+    values = {"loss": 0.123456}
+    for number in range(steps):
+        recorder.step_end(1_000_000 + number, 128, values)
+
+
+def raw(path: str) -> Callable[[int], None]:
+    """The system call alone, with a datagram of a step's size."""
+    channel = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    channel.setblocking(False)
+    data = b"x" * 220
+
+    def send(steps: int) -> None:
+        for _ in range(steps):
+            try:
+                channel.sendto(data, path)
+            except OSError:
+                pass
+
+    return send
+
+
+def show(name: str, figures: Dict[str, float], base: Dict[str, float]) -> None:
+    print(
+        f"{name:<44}{figures['best'] - base['best']:8.2f}{figures['median'] - base['median']:8.2f}"
+    )
+
+
+def main() -> None:
+    steps = int(sys.argv[1]) if len(sys.argv) > 1 else 5000
+    folder = tempfile.mkdtemp(prefix="epm")
+    path = os.path.join(folder, "s")
+    receiver = subprocess.Popen([sys.executable, "-c", RECEIVER, path], stdout=subprocess.PIPE)
+    assert receiver.stdout is not None
+    receiver.stdout.readline()
+    base = measure(bare, steps)
+    print(f"{'us per step, above the bare loop':<44}{'best':>8}{'median':>8}")
+    show("steps(), recording off", measure(looped, steps), base)
+    show("  the system call alone", measure(raw(path), steps), base)
+    os.environ["EPOCHMETER_SOCKET"] = path
+    show("steps()", measure(looped, steps), base)
+    show("steps() with log(loss=...)", measure(logged, steps), base)
+    show("  the step event alone", measure(sent, steps), base)
+    receiver.kill()
+    receiver.wait()
+    receiver.stdout.close()
+    show("steps() with log(loss=...), receiver dead", measure(logged, steps), base)
+    os.unlink(path)
+    show("steps() with log(loss=...), no socket", measure(logged, steps), base)
+    from epochmeter import _state
+
+    recorder = _state.join()
+    print(f"events lost while nobody listened: {recorder.dropped if recorder else 'unknown'}")
+    os.rmdir(folder)
+
+
+if __name__ == "__main__":
+    main()
