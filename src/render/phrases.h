@@ -22,7 +22,7 @@ enum class Phrase : uint8_t {
   kStarted,
   kDuration,
   kEnded,
-  kRunning,
+  kNoEnd,
   kExitCode,
   kSignal,
   kEndUnknown,
@@ -34,7 +34,7 @@ enum class Phrase : uint8_t {
   kEpoch,
   kSteps,
   kStepP50,
-  kData,
+  kDataWait,
   kValidation,
   kCpu,
   kRam,
@@ -58,8 +58,16 @@ enum class Phrase : uint8_t {
   kUnknown,
   kLastEpoch,
   kPowerIntegral,
+  kAnd,
+  kMore,
+  kPhases,
+  kPhase,
+  kTimes,
+  kTotal,
+  kTooWide,
+  kNoValue,
 };
-inline constexpr int kPhraseCount = static_cast<int>(Phrase::kPowerIntegral) + 1;
+inline constexpr int kPhraseCount = static_cast<int>(Phrase::kNoValue) + 1;
 
 std::string_view Text(Phrase phrase, Language language);
 

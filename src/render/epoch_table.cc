@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "render/epoch_table.h"
+
+#include <algorithm>
+#include <functional>
+#include <set>
+
+#include "render/columns.h"
+#include "render/units.h"
+
+namespace epochmeter::render {
+namespace {
+
+using model::EpochRow;
+using model::Report;
+using model::Stat;
+using model::StatTable;
+
+using Cell = std::optional<std::string>;
+
+constexpr std::string_view kEval = "eval";
+// A longer run shows its first and its last epochs.
+constexpr size_t kMostRows = 40;
+constexpr size_t kFirstRows = 10;
+
+// `importance` 0 is never dropped; of the others the highest goes first.
+struct ColumnPlan {
+  TableColumn column;
+  int importance = 0;
+};
+
+std::optional<double> Figure(const StatTable& table, std::string_view field,
+                             std::optional<double> Stat::*figure) {
+  for (const auto& [name, stat] : table) {
+    if (name == field) return stat.*figure;
+  }
+  return {};
+}
+
+const model::PhaseStats* FindPhase(const EpochRow& row, std::string_view name) {
+  for (const model::PhaseStats& phase : row.phases) {
+    if (phase.phase == name) return &phase;
+  }
+  return nullptr;
+}
+
+Cell ScalarCell(const model::ScalarTable& table, const std::string& name) {
+  for (const auto& [known, value] : table) {
+    if (known == name) return Scalar(value);
+  }
+  return {};
+}
+
+std::string EpochName(const EpochRow& row, Language language) {
+  const std::string name = row.epoch == model::kNoEpoch
+                               ? std::string(Text(Phrase::kWholeRun, language))
+                               : std::to_string(row.epoch);
+  return row.complete ? name : name + "*";
+}
+
+// Names of scalars in the order of first sight, loss first.
+std::vector<std::string> ScalarNames(
+    const std::vector<const EpochRow*>& rows,
+    const std::function<const model::ScalarTable*(const EpochRow&)>& table_of) {
+  std::vector<std::string> names;
+  for (const EpochRow* row : rows) {
+    const model::ScalarTable* table = table_of(*row);
+    if (table == nullptr) continue;
+    for (const auto& [name, value] : *table) {
+      if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+    }
+  }
+  std::stable_partition(names.begin(), names.end(),
+                        [](const std::string& name) { return name == "loss"; });
+  return names;
+}
+
+class Planner {
+ public:
+  Planner(const std::vector<const EpochRow*>& rows, Language language)
+      : rows_(rows), language_(language) {}
+
+  void Add(std::string title, int importance, const std::function<Cell(const EpochRow&)>& cell) {
+    ColumnPlan plan{.column = {.title = std::move(title), .left = false, .cells = {}},
+                    .importance = importance};
+    for (const EpochRow* row : rows_) plan.column.cells.push_back(cell(*row));
+    plans_.push_back(std::move(plan));
+  }
+  void Add(Phrase title, int importance, const std::function<Cell(const EpochRow&)>& cell) {
+    Add(std::string(Text(title, language_)), importance, cell);
+  }
+
+  void AddProgress() {
+    std::set<std::optional<int32_t>> ranks;
+    for (const EpochRow* row : rows_) ranks.insert(row->rank);
+    if (ranks.size() > 1) {
+      Add(Phrase::kRank, 0,
+          [](const EpochRow& row) { return row.rank ? Cell(std::to_string(*row.rank)) : Cell(); });
+    }
+    Add(Phrase::kEpoch, 0, [this](const EpochRow& row) { return EpochName(row, language_); });
+    Add(Phrase::kDuration, 0, [](const EpochRow& row) { return Seconds(row.duration_s); });
+    Add(Phrase::kSteps, 2, [](const EpochRow& row) { return std::to_string(row.steps); });
+    Add(Phrase::kStepP50, 3, [](const EpochRow& row) { return Seconds(row.step_s.p50); });
+    Add(Phrase::kDataWait, 9, [](const EpochRow& row) { return Percent(row.data_wait_ratio); });
+  }
+
+  void AddScalars() {
+    for (const std::string& name :
+         ScalarNames(rows_, [](const EpochRow& row) { return &row.scalars; })) {
+      Add(Plain(name), name == "loss" ? 0 : 11,
+          [&](const EpochRow& row) { return ScalarCell(row.scalars, name); });
+    }
+    AddValidation();
+  }
+
+  void AddMachine() {
+    Add(Phrase::kCpu, 1,
+        [](const EpochRow& row) { return Percent(Figure(row.host, "cpu_ratio", &Stat::mean)); });
+    Add(Phrase::kRam, 1, [](const EpochRow& row) {
+      return Bytes(Figure(row.host, "memory_used_bytes", &Stat::max));
+    });
+    Add(Phrase::kTreeRam, 8,
+        [](const EpochRow& row) { return Bytes(Figure(row.process, "rss_bytes", &Stat::max)); });
+    Add(Phrase::kGpu, 1,
+        [](const EpochRow& row) { return Percent(row.own_gpus.utilization_ratio); });
+    Add(Phrase::kSm, 4, [](const EpochRow& row) { return Percent(row.own_gpus.sm_active_ratio); });
+    Add(Phrase::kGpuMemory, 2,
+        [](const EpochRow& row) { return Bytes(row.own_gpus.memory_used_max_bytes); });
+    Add(Phrase::kPower, 6, [](const EpochRow& row) { return Watts(row.own_gpus.power_w); });
+    Add(Phrase::kTemperature, 5,
+        [](const EpochRow& row) { return Celsius(row.own_gpus.temperature_max_c); });
+    Add(Phrase::kAllocated, 7, [](const EpochRow& row) {
+      return Bytes(Figure(row.framework, "allocated_bytes", &Stat::last));
+    });
+    Add(Phrase::kEnergy, 10, [](const EpochRow& row) { return Joules(row.energy_j); });
+  }
+
+  std::vector<ColumnPlan> Take() { return std::move(plans_); }
+
+ private:
+  // Time and scalars of the evaluation, apart from the training's.
+  void AddValidation() {
+    Add(Phrase::kValidation, 1, [](const EpochRow& row) -> Cell {
+      const model::PhaseStats* phase = FindPhase(row, kEval);
+      return phase == nullptr ? Cell() : Seconds(phase->total_s);
+    });
+    const auto table_of = [](const EpochRow& row) {
+      const model::PhaseStats* phase = FindPhase(row, kEval);
+      return phase == nullptr ? nullptr : &phase->scalars;
+    };
+    for (const std::string& name : ScalarNames(rows_, table_of)) {
+      Add("val_" + Plain(name), name == "loss" ? 0 : 11, [&](const EpochRow& row) {
+        const model::ScalarTable* table = table_of(row);
+        return table == nullptr ? Cell() : ScalarCell(*table, name);
+      });
+    }
+  }
+
+  const std::vector<const EpochRow*>& rows_;
+  Language language_;
+  std::vector<ColumnPlan> plans_;
+};
+
+bool IsUnknown(const ColumnPlan& plan) {
+  return std::none_of(plan.column.cells.begin(), plan.column.cells.end(),
+                      [](const Cell& cell) { return cell.has_value(); });
+}
+
+std::vector<std::string> LayOutPlans(const std::vector<ColumnPlan>& plans) {
+  std::vector<TableColumn> columns;
+  for (const ColumnPlan& plan : plans) columns.push_back(plan.column);
+  return LayOut(columns, "  ");
+}
+
+size_t WidthOf(const std::vector<std::string>& lines) {
+  size_t width = 0;
+  for (const std::string& line : lines) width = std::max(width, DisplayWidth(line));
+  return width;
+}
+
+// Drops columns until the table fits; of equal importance the last goes first.
+void FitWidth(std::vector<ColumnPlan>* plans, size_t width, EpochTable* table) {
+  table->lines = LayOutPlans(*plans);
+  while (WidthOf(table->lines) > width) {
+    const auto least = std::max_element(
+        plans->rbegin(), plans->rend(),
+        [](const ColumnPlan& a, const ColumnPlan& b) { return a.importance < b.importance; });
+    if (least == plans->rend() || least->importance == 0) break;
+    table->too_wide.insert(table->too_wide.begin(), least->column.title);
+    plans->erase(std::next(least).base());
+    table->lines = LayOutPlans(*plans);
+  }
+}
+
+}  // namespace
+
+EpochTable MakeEpochTable(const Report& report, const TextOptions& options) {
+  EpochTable table;
+  std::vector<const EpochRow*> rows;
+  const size_t all = report.epochs.size();
+  table.rows_left_out = all > kMostRows ? all - kMostRows : 0;
+  for (size_t i = 0; i < all; ++i) {
+    const bool left_out =
+        table.rows_left_out > 0 && i >= kFirstRows && i < kFirstRows + table.rows_left_out;
+    if (left_out) continue;
+    rows.push_back(&report.epochs[i]);
+    table.has_incomplete |= !report.epochs[i].complete;
+  }
+  if (rows.empty()) return table;
+  Planner planner(rows, options.language);
+  planner.AddProgress();
+  planner.AddScalars();
+  planner.AddMachine();
+  std::vector<ColumnPlan> plans = planner.Take();
+  const auto unknown = std::stable_partition(
+      plans.begin(), plans.end(), [](const ColumnPlan& plan) { return !IsUnknown(plan); });
+  for (auto plan = unknown; plan != plans.end(); ++plan) {
+    // Not evaluating is no lack of a measurement.
+    if (plan->column.title != Text(Phrase::kValidation, options.language)) {
+      table.unknown.push_back(plan->column.title);
+    }
+  }
+  plans.erase(unknown, plans.end());
+  FitWidth(&plans, options.width, &table);
+  if (table.rows_left_out > 0) {
+    table.lines.insert(table.lines.begin() + 1 + static_cast<std::ptrdiff_t>(kFirstRows),
+                       "  … " + std::to_string(table.rows_left_out) + " " +
+                           std::string(Text(Phrase::kMore, options.language)));
+  }
+  return table;
+}
+
+std::vector<std::string> MakePhaseTable(const Report& report, const TextOptions& options) {
+  const auto title = [&](Phrase phrase) { return std::string(Text(phrase, options.language)); };
+  TableColumn rank{.title = title(Phrase::kRank), .left = false, .cells = {}};
+  TableColumn epoch{.title = title(Phrase::kEpoch), .left = false, .cells = {}};
+  TableColumn phase{.title = title(Phrase::kPhase), .left = true, .cells = {}};
+  TableColumn times{.title = title(Phrase::kTimes), .left = false, .cells = {}};
+  TableColumn total{.title = title(Phrase::kTotal), .left = false, .cells = {}};
+  for (const EpochRow& row : report.epochs) {
+    for (const model::PhaseStats& stats : row.phases) {
+      if (stats.phase == kEval || phase.cells.size() >= kMostRows) continue;
+      rank.cells.push_back(row.rank ? Cell(std::to_string(*row.rank)) : Cell());
+      epoch.cells.push_back(EpochName(row, options.language));
+      phase.cells.push_back(Plain(stats.phase));
+      times.cells.push_back(std::to_string(stats.count));
+      total.cells.push_back(Seconds(stats.total_s));
+    }
+  }
+  if (phase.cells.empty()) return {};
+  return LayOut({rank, epoch, phase, times, total}, "  ");
+}
+
+}  // namespace epochmeter::render

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of epochs. Columns that are unknown in every row are left out and named; when the rest
+// is too wide, the least important are, too.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "render/text.h"
+
+namespace epochmeter::render {
+
+struct EpochTable {
+  std::vector<std::string> lines;
+  std::vector<std::string> unknown;   // titles of columns without any value
+  std::vector<std::string> too_wide;  // titles of columns dropped for width
+  size_t rows_left_out = 0;           // in the middle of a long run
+  bool has_incomplete = false;        // marked by a star
+};
+
+EpochTable MakeEpochTable(const model::Report& report, const TextOptions& options);
+
+// Phases that are no validation, an epoch and phase a row; empty without any.
+std::vector<std::string> MakePhaseTable(const model::Report& report, const TextOptions& options);
+
+}  // namespace epochmeter::render

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "render/header.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/strings.h"
+#include "render/columns.h"
+
+namespace epochmeter::render {
+namespace {
+
+using model::Report;
+using model::Run;
+
+constexpr std::string_view kDot = " · ";
+
+std::string LabelOf(const model::Labels& labels, std::string_view key) {
+  for (const auto& [name, value] : labels) {
+    if (name == key) return value;
+  }
+  return {};
+}
+
+std::string JoinKnown(const std::vector<std::string>& parts) {
+  std::vector<std::string> known;
+  std::copy_if(parts.begin(), parts.end(), std::back_inserter(known),
+               [](const std::string& part) { return !part.empty(); });
+  return base::Join(known, kDot);
+}
+
+// "2 × NVIDIA H200", one part for each model.
+std::string GpuModels(const Run& run, const Report& report) {
+  std::vector<std::pair<std::string, int>> models;
+  for (const model::GpuStats& gpu : report.gpus) {
+    const std::string name = GpuName(run, gpu);
+    const auto known = std::find_if(models.begin(), models.end(),
+                                    [&](const auto& entry) { return entry.first == name; });
+    if (known == models.end()) {
+      models.emplace_back(name, 1);
+    } else {
+      ++known->second;
+    }
+  }
+  std::vector<std::string> parts;
+  for (const auto& [name, count] : models) {
+    parts.push_back(fmt::format("{} × {}", count, name.empty() ? "GPU" : name));
+  }
+  return base::Join(parts, ", ");
+}
+
+std::string EndText(const Run& run, Language language) {
+  if (!run.end) return std::string(Text(Phrase::kNoEnd, language));
+  if (run.end->exit_code) {
+    return fmt::format("{} {}", Text(Phrase::kExitCode, language), *run.end->exit_code);
+  }
+  if (run.end->signal) {
+    return fmt::format("{} {}", Text(Phrase::kSignal, language), *run.end->signal);
+  }
+  const std::string reason = Plain(run.end->reason);
+  const std::string unknown(Text(Phrase::kEndUnknown, language));
+  return reason.empty() ? unknown : fmt::format("{} ({})", unknown, reason);
+}
+
+std::string RunName(const Run& run) {
+  const std::string name = RunAttribute(run, "name");
+  if (!name.empty()) return name;
+  return run.info ? run.info->run_id : std::string();
+}
+
+}  // namespace
+
+std::string RunAttribute(const Run& run, std::string_view key) {
+  return run.info ? LabelOf(run.info->attributes, key) : std::string();
+}
+
+std::string GpuName(const Run& run, const model::GpuStats& gpu) {
+  for (const model::EntityDef* entity : run.EntitiesOf(model::Scope::kGpu)) {
+    if (LabelOf(entity->labels, "gpu") != std::to_string(gpu.gpu)) continue;
+    for (const std::string_view key : {"model_name", "model", "name"}) {
+      const std::string name = LabelOf(entity->attributes, key);
+      if (!name.empty()) return Plain(name);
+    }
+  }
+  return {};
+}
+
+std::vector<std::string> HeaderLines(const Run& run, const Report& report, Phrase title,
+                                     const TextOptions& options) {
+  const Language language = options.language;
+  std::vector<std::string> lines;
+  lines.push_back(
+      JoinKnown({fmt::format("epochmeter {}", Text(title, language)), Plain(RunName(run))}));
+  const auto add = [&](Phrase name, const std::string& value) {
+    if (value.empty()) return;
+    const std::string line = fmt::format("  {}: {}", Text(name, language), value);
+    lines.push_back(CutTo(line, options.width, options.ascii));
+  };
+  add(Phrase::kCommand, Plain(RunAttribute(run, "command")));
+  const std::string driver = Plain(RunAttribute(run, "driver"));
+  add(Phrase::kHost, JoinKnown({Plain(RunAttribute(run, "host")), GpuModels(run, report),
+                                driver.empty() ? driver : fmt::format("driver {}", driver)}));
+  const auto begin_ns = run.WallNs(run.span.begin_ns);
+  add(Phrase::kStarted, begin_ns ? base::FormatUtc(*begin_ns) : std::string());
+  add(Phrase::kDuration,
+      JoinKnown({base::FormatDuration(report.duration_s), EndText(run, language)}));
+  return lines;
+}
+
+}  // namespace epochmeter::render

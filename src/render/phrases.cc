@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "render/phrases.h"
+
+#include <array>
+
+namespace epochmeter::render {
+namespace {
+
+using Row = std::array<std::string_view, kLanguageCount>;
+
+// In the order of Phrase.
+constexpr std::array<Row, kPhraseCount> kTexts = {{
+    {"report", "报告"},
+    {"summary", "摘要"},
+    {"command", "命令"},
+    {"host", "主机"},
+    {"started", "开始"},
+    {"duration", "时长"},
+    {"ended", "结束"},
+    {"no end was recorded", "没有结束记录"},
+    {"exit code", "退出码"},
+    {"killed by signal", "被信号终止"},
+    {"how it ended is not known", "结束方式未知"},
+    {"Epochs", "训练轮次"},
+    {"no epochs and no steps were reported", "没有报告训练轮次和步数"},
+    {"run", "全程"},
+    {"end not seen; ends at the last thing seen of it", "未见结束，以最后所见为止"},
+    {"rank", "进程"},
+    {"epoch", "轮次"},
+    {"steps", "步数"},
+    {"step p50", "步时中位"},
+    {"data wait", "等待数据"},
+    {"eval", "验证"},
+    {"CPU", "CPU"},
+    {"RAM", "内存"},
+    {"job RAM", "任务内存"},
+    {"GPU", "GPU"},
+    {"SM", "SM"},
+    {"GPU mem", "显存"},
+    {"power", "功率"},
+    {"temp", "温度"},
+    {"alloc", "已分配"},
+    {"energy", "能耗"},
+    {"GPUs, whole run", "GPU（全程）"},
+    {"name", "名称"},
+    {"mean", "平均"},
+    {"max", "最大"},
+    {"Losses: what was not seen or not kept", "丢失：未采集到或未保存的内容"},
+    {"none", "无"},
+    {"Not measured", "未测量"},
+    {"Findings", "发现"},
+    {"Files", "文件"},
+    {"unknown", "未知"},
+    {"last epoch", "最后一轮"},
+    {"energy is the integral of power samples; the GPU has no energy counter",
+     "能耗由功率采样积分得到；该 GPU 没有能量计数器"},
+    {"and", "另有"},
+    {"more", "项"},
+    {"Other phases", "其他阶段"},
+    {"phase", "阶段"},
+    {"times", "次数"},
+    {"total", "合计"},
+    {"left out for width", "因宽度省略"},
+    {"no value in any epoch", "所有轮次均无数值"},
+}};
+
+}  // namespace
+
+std::optional<Language> LanguageFromName(std::string_view name) {
+  const std::string_view start = name.substr(0, 2);
+  const bool whole =
+      name.size() == 2 || (name.size() > 2 && (name[2] == '_' || name[2] == '-' || name[2] == '.'));
+  if (!whole) return {};
+  if (start == "en") return Language::kEnglish;
+  if (start == "zh") return Language::kChinese;
+  return {};
+}
+
+std::string_view Text(Phrase phrase, Language language) {
+  return kTexts[static_cast<size_t>(phrase)][static_cast<size_t>(language)];
+}
+
+}  // namespace epochmeter::render
