@@ -63,12 +63,16 @@ def logged(steps: int) -> None:
 def sent(steps: int) -> None:
     """The event alone: the text, the sequence, the system call."""
     from epochmeter import _state
+    from epochmeter._recorder import clock
 
     recorder = _state.join()
     assert recorder is not None
+    recorder.train_begin("loop")
+    recorder.epoch_begin(0, None, "user")
     values = {"loss": 0.123456}
-    for number in range(steps):
-        recorder.step_end(1_000_000 + number, 128, values)
+    for _ in range(steps):
+        recorder.step_begin(1000)
+        recorder.step_end(clock(), 128, values)
 
 
 def raw(path: str) -> Callable[[int], None]:

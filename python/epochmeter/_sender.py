@@ -23,6 +23,9 @@ BACKLOG = 1024
 FLUSH_PERIOD_S = 0.01
 FLUSH_TRIES = 200
 
+# How often a step looks whether a receiver that was gone is back.
+LOOK_PERIOD_NS = 10_000_000
+
 _FULL = (errno.EAGAIN, errno.EWOULDBLOCK, errno.ENOBUFS)
 
 
@@ -48,6 +51,7 @@ class Sender:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._socket.setblocking(False)
         self._send = self._socket.send
+        self._look_again_ns = 0
 
     def send(self, head: str, t_ns: int, fragment: str, step: bool = False) -> bool:
         """Sends head + t_ns + the common fields + `fragment`; False when it was lost.
@@ -73,7 +77,7 @@ class Sender:
             except OSError as error:
                 if error.errno in _FULL:
                     return self._keep(data, step)
-                if not self._again(data):
+                if not self._again(data, step):
                     self._lose()
                     return False
             self.sent += 1
@@ -107,11 +111,17 @@ class Sender:
                 time.sleep(0.001)
         self._socket.close()
 
-    def _again(self, data: bytes) -> bool:
+    def _again(self, data: bytes, step: bool = False) -> bool:
         """Connects to whoever is on the path now and sends there: the first time, and after a restart.
 
-        A connected socket saves the look-up of the path at each event.
+        A connected socket saves the look-up of the path at each event. Steps look for a receiver that is
+        gone only so often; begins and ends always do.
         """
+        if step:
+            now_ns = time.monotonic_ns()
+            if now_ns < self._look_again_ns:
+                return False
+            self._look_again_ns = now_ns + LOOK_PERIOD_NS
         try:
             self._socket.connect(self.path)
             self._send(data)

@@ -14,7 +14,7 @@ from typing import Any, Dict, Iterator
 import pytest
 
 import epochmeter
-from conftest import FakeRecorder, run_python
+from client_support import FakeRecorder, run_python
 from epochmeter import _frameworks, _recorder
 from epochmeter._frameworks import cudart
 

@@ -11,7 +11,7 @@ from typing import Any, Iterator, List
 import pytest
 
 import epochmeter
-from conftest import FakeRecorder
+from client_support import FakeRecorder
 
 
 class Loader:

@@ -10,7 +10,7 @@ from typing import List
 
 import pytest
 
-from conftest import BOOTSTRAP, PACKAGE_HOLDER, FakeRecorder, run_python
+from client_support import BOOTSTRAP, PACKAGE_HOLDER, FakeRecorder, run_python
 
 SHOW = """
 import sys, os, json

@@ -10,11 +10,13 @@ from typing import Any, Dict, List
 
 import pytest
 
-from conftest import FakeRecorder, run_python
+from client_support import FakeRecorder, run_python
 
 for needed in ("paddle", "sklearn"):
     if importlib.util.find_spec(needed) is None:
         pytest.skip(f"{needed} is not installed", allow_module_level=True)
+
+pytestmark = pytest.mark.slow
 
 # Writes what Paddle's own callbacks are told to a file: the truth of these tests.
 TRAIN = """

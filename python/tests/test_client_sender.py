@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Any, Dict, List
 
-from conftest import FakeRecorder
+from client_support import FakeRecorder
 from epochmeter import _protocol
 from epochmeter._sender import BACKLOG, BACKLOG_STEPS, Sender
 
