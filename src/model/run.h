@@ -57,6 +57,8 @@ class SeriesStore {
   virtual ~SeriesStore() = default;
   virtual base::Result<Summary> Summarize(SeriesId series, Interval interval) const = 0;
   virtual base::Result<SeriesColumn> Read(SeriesId series, Interval interval) const = 0;
+  // Damage met while values were read, which Run::losses therefore does not have.
+  virtual std::vector<Loss> LossesFound() const { return {}; }
 };
 
 // The steps of one rank, in columns of equal length; NaN where a step had no such number.

@@ -74,8 +74,7 @@ model::Record RandomRecords::Any() {
     case 6:
       return Event(t_ns);
     case 7:
-      return model::LogText{
-          .t_ns = t_ns, .stream = static_cast<uint8_t>(Below(4)), .text = Text()};
+      return model::LogText{.t_ns = t_ns, .stream = static_cast<uint8_t>(Below(4)), .text = Text()};
     case 8:
       return Loss(t_ns);
     default: {

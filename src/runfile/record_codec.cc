@@ -38,10 +38,8 @@ class Encoder {
   void operator()(const char*, double v) { out_.F64(v); }
   void operator()(const char*, const std::string& v) { out_.Text(v); }
   template <typename E>
-    requires std::is_enum_v<E>
-  void operator()(const char*, E v) {
-    out_.U8(static_cast<uint8_t>(v));
-  }
+  requires std::is_enum_v<E>
+  void operator()(const char*, E v) { out_.U8(static_cast<uint8_t>(v)); }
   template <typename T>
   void operator()(const char*, const std::optional<T>& v) {
     out_.U8(v ? 1 : 0);
@@ -102,7 +100,7 @@ class Decoder {
     if (ok_) v = static_cast<uint32_t>(wide);
   }
   template <typename E>
-    requires std::is_enum_v<E>
+  requires std::is_enum_v<E>
   void operator()(const char*, E& v) {
     uint8_t raw = 0;
     Check(in_.U8(&raw) && raw < kEnumCount<E>);

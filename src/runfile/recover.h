@@ -14,8 +14,8 @@ class FileSystem;
 
 struct Recovery {
   bool already_finished = false;
-  uint64_t recovered_records = 0;    // that were in the tail only
-  std::vector<model::Loss> losses;   // what the crash or damage cost, as written into the file
+  uint64_t recovered_records = 0;   // that were in the tail only
+  std::vector<model::Loss> losses;  // what the crash or damage cost, as written into the file
 };
 
 // Seals what the tail holds into the main file, ends the run with the reason "lost" and removes the

@@ -16,6 +16,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,22 +28,23 @@ namespace epochmeter::runfile {
 class FileSystem;
 
 struct WriterStats {
-  uint64_t records = 0;           // taken by Write
-  uint64_t dropped_records = 0;   // given up for want of memory while the disk failed, or too large
-  uint64_t dropped_values = 0;    // of undefined series, or beyond what their resolution can store
-  uint64_t flushes = 0;           // that reached the disk
-  uint64_t failed_flushes = 0;    // that did not; their records are kept
-  uint64_t seals = 0;             // chunk sets written by this writer
-  uint64_t bytes_written = 0;     // to both files
-  uint64_t pending_bytes = 0;     // in memory only, not yet on the disk
-  int64_t last_flush_ns = 0;      // duration of the last Flush, waiting for the disk included
+  uint64_t records = 0;          // taken by Write
+  uint64_t dropped_records = 0;  // given up for want of memory while the disk failed, or too large
+  uint64_t dropped_values = 0;   // of undefined series, or beyond what their resolution can store
+  uint64_t flushes = 0;          // that reached the disk
+  uint64_t failed_flushes = 0;   // that did not; their records are kept
+  uint64_t seals = 0;            // chunk sets written by this writer
+  uint64_t failed_seals = 0;     // tried again later; the tail keeps everything
+  uint64_t bytes_written = 0;    // to both files
+  uint64_t pending_bytes = 0;    // in memory only, not yet on the disk
+  int64_t last_flush_ns = 0;     // duration of the last Flush, waiting for the disk included
 };
 
 class RunWriter : public model::Sink {
  public:
   struct Options {
     bool force = false;                            // replace an existing run file
-    uint32_t ticks_per_seal = 600;                 // distinct sample times in one chunk set
+    uint32_t ticks_per_seal = 600;                 // samples of a series in one chunk set
     size_t seal_bytes = size_t{8} << 20;           // ... or so many bytes of records
     size_t memory_limit_bytes = size_t{64} << 20;  // of records not on disk, and of unsealed ones
     FileSystem* file_system = nullptr;             // borrowed; null is the real one
@@ -58,8 +60,8 @@ class RunWriter : public model::Sink {
   static base::Result<std::unique_ptr<RunWriter>> Resume(const std::string& path,
                                                          const Options& options);
 
-  // Values are kept in steps of their series' resolution from here on, so that a reader sees the
-  // same number before and after sealing.
+  // Never waits for the disk. Values are kept in steps of their series' resolution from here on, so
+  // that a reader sees the same number before and after sealing.
   void Write(const model::Record& record) override = 0;
   // After success everything written before survives a crash and a power failure.
   virtual base::Result<> Flush() = 0;
@@ -68,7 +70,10 @@ class RunWriter : public model::Sink {
   // Ends the file. On error the files stay as they are and Finish can be called again.
   virtual base::Result<> Finish(const model::RunEnd& end) = 0;
 
-  // What a resumed file already defines: a Registry of a restarted recorder starts from these.
+  // What a resumed file already defines. Giving these to a new Registry in order, before anything
+  // else, makes it hand out the same ids. Compare info()->boot_id before going on: after a reboot
+  // CLOCK_MONOTONIC starts again and a new file is right.
+  virtual const std::optional<model::RunInfo>& info() const = 0;
   virtual const std::vector<model::EntityDef>& entities() const = 0;
   virtual const std::vector<model::SeriesDef>& series() const = 0;
   virtual const WriterStats& stats() const = 0;

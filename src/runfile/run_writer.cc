@@ -1,0 +1,523 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runfile/run_writer.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <functional>
+#include <random>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/check.h"
+#include "base/clock.h"
+#include "runfile/frame.h"
+#include "runfile/record_codec.h"
+#include "runfile/recover.h"
+#include "runfile/run_files.h"
+#include "runfile/unsealed.h"
+
+namespace epochmeter::runfile {
+namespace {
+
+using model::LossSeverity;
+
+// Output longer than this comes in several records.
+constexpr size_t kMaxTextBytes = size_t{1} << 20;
+// After a failed seal, so many flushes pass before the next one.
+constexpr int kSealRetryFlushes = 10;
+
+// One file that only grows. A failed append leaves `end` where it was: the next one cuts the file
+// there first, so that no half-written frame stays behind a shorter one.
+class Appender {
+ public:
+  Appender() = default;
+  Appender(std::unique_ptr<File> file, uint64_t end, uint32_t sequence)
+      : file_(std::move(file)), end_(end), sequence_(sequence) {}
+
+  // Writes and syncs one frame. Gives the bytes written.
+  base::Result<uint64_t> Append(FrameHeader header, std::string_view payload) {
+    if (dirty_) {
+      EPM_TRY(file_->Truncate(end_));
+      dirty_ = false;
+    }
+    header.sequence = sequence_;
+    const std::string bytes = EncodeFrame(header, end_, payload);
+    dirty_ = true;
+    EPM_TRY(file_->Write(end_, bytes));
+    EPM_TRY(file_->Sync());
+    dirty_ = false;
+    end_ += bytes.size();
+    ++sequence_;
+    return uint64_t{bytes.size()};
+  }
+  // A torn end of a former writer counts as a failed append of ours.
+  void MarkDirty() { dirty_ = true; }
+  // Cuts what a failed append left, as far as the file system lets us.
+  void CutBack() {
+    if (dirty_ && file_->Truncate(end_).ok()) dirty_ = false;
+  }
+
+  bool open() const { return file_ != nullptr; }
+  void Close() { file_.reset(); }
+  uint32_t sequence() const { return sequence_; }
+
+ private:
+  std::unique_ptr<File> file_;
+  uint64_t end_ = 0;
+  uint32_t sequence_ = 0;
+  bool dirty_ = false;
+};
+
+FileId RandomId() {
+  std::random_device device;
+  FileId id;
+  for (uint8_t& byte : id) byte = static_cast<uint8_t>(device());
+  return id;
+}
+
+class Writer : public RunWriter {
+ public:
+  Writer(std::string path, const Options& options)
+      : path_(std::move(path)),
+        options_(options),
+        file_system_(options.file_system != nullptr ? *options.file_system : PosixFileSystem()) {}
+
+  base::Result<> CreateFiles();
+  // Takes over the files of a writer that died; its losses become records.
+  base::Result<> TakeOver(RunFiles files);
+  // Seals what was taken over, after `record` (if any) was added.
+  void Note(model::Loss loss) { Keep(std::move(loss)); }
+
+  void Write(const model::Record& record) override;
+  base::Result<> Flush() override;
+  base::Result<> Seal() override;
+  base::Result<> Finish(const model::RunEnd& end) override;
+
+  const std::optional<model::RunInfo>& info() const override { return unsealed_.info(); }
+  const std::vector<model::EntityDef>& entities() const override { return unsealed_.entities(); }
+  const std::vector<model::SeriesDef>& series() const override { return unsealed_.series(); }
+  const WriterStats& stats() const override { return stats_; }
+  int64_t last_ns() const { return unsealed_.last_ns(); }
+  uint64_t taken_over_records() const { return taken_over_records_; }
+
+ private:
+  bool Full() const { return pending_.size() + unsealed_.bytes() > options_.memory_limit_bytes; }
+  // Rounds values to their resolution and drops those that can't be stored.
+  void KeepStorable(model::Samples& samples);
+  void WriteText(const model::LogText& text);
+  void Keep(const model::Record& record);
+  void Drop() { ++stats_.dropped_records, ++unnoted_records_; }
+  void NoteDrops();
+  base::Result<> FlushPending();
+  base::Result<> SealNow(bool last);
+  base::Result<> CreateTail();
+  base::Result<> WriteEnd(const model::RunEnd& end);
+  base::Result<> Absorb(const RunFiles& files);
+  void AbsorbTail(const RunFiles& files);
+  base::Result<> AbsorbSet(const RunFiles& files, const ChunkSetRef& set, bool schema_too);
+  base::Result<> SetAsideTail(const std::string& suffix);
+
+  const std::string path_;
+  const Options options_;
+  FileSystem& file_system_;
+  FileId id_{};
+  Appender main_;
+  Appender tail_;
+  uint64_t tail_generation_ = 0;
+  uint64_t next_generation_ = 0;
+  bool tail_sealed_ = false;    // everything in the tail on disk is sealed: it needs a new one
+  bool keep_old_tail_ = false;  // the tail on disk has damaged parts that are no one's to remove
+  base::ByteWriter pending_;    // records that are not on disk
+  Unsealed unsealed_;
+  int flushes_until_seal_ = 0;  // back-off after a failed seal
+  bool end_written_ = false;
+  bool finished_ = false;
+  uint64_t sealed_values_ = 0, sets_ = 0;
+  uint64_t taken_over_records_ = 0;
+  uint64_t unnoted_records_ = 0, unnoted_values_ = 0;
+  WriterStats stats_;
+};
+
+void Writer::Keep(const model::Record& record) {
+  base::ByteWriter encoded;
+  EncodeRecord(record, encoded);
+  if (encoded.size() > kMaxRecordBytes || !HasSaneIds(record)) return Drop();
+  ++stats_.records;
+  pending_.Raw(encoded.bytes());
+  unsealed_.Add(record, encoded.bytes());
+  stats_.pending_bytes = pending_.size();
+}
+
+void Writer::KeepStorable(model::Samples& samples) {
+  const size_t before = samples.values.size();
+  std::erase_if(samples.values, [this](model::SampleValue& sample) {
+    const std::optional<double> value = unsealed_.Storable(sample.series, sample.value);
+    sample.value = value.value_or(0);
+    return !value;
+  });
+  stats_.dropped_values += before - samples.values.size();
+  unnoted_values_ += before - samples.values.size();
+}
+
+void Writer::WriteText(const model::LogText& text) {
+  for (size_t at = 0; at == 0 || at < text.text.size(); at += kMaxTextBytes) {
+    Keep(model::LogText{
+        .t_ns = text.t_ns, .stream = text.stream, .text = text.text.substr(at, kMaxTextBytes)});
+  }
+}
+
+void Writer::Write(const model::Record& record) {
+  EPM_CHECK(!finished_) << "record after the end of " << path_;
+  const bool definition = std::holds_alternative<model::RunInfo>(record) ||
+                          std::holds_alternative<model::EntityDef>(record) ||
+                          std::holds_alternative<model::SeriesDef>(record) ||
+                          std::holds_alternative<model::RunEnd>(record);
+  if (!definition && Full()) return Drop();
+  if (const auto* samples = std::get_if<model::Samples>(&record)) {
+    model::Samples kept = *samples;
+    KeepStorable(kept);
+    if (!kept.values.empty()) Keep(kept);
+    return;
+  }
+  if (const auto* text = std::get_if<model::LogText>(&record)) return WriteText(*text);
+  if (const auto* info = std::get_if<model::RunInfo>(&record); info && unsealed_.info()) {
+    // A restarted recorder introduces itself again: its clocks are news, the rest is not.
+    return Keep(model::Anchor{.clocks = info->anchor});
+  }
+  Keep(record);
+}
+
+void Writer::NoteDrops() {
+  if (unnoted_records_ > 0) {
+    Keep(model::Loss{.t_ns = unsealed_.last_ns(),
+                     .severity = LossSeverity::kDataLoss,
+                     .kind = "recorder.dropped_records",
+                     .count = unnoted_records_,
+                     .detail = "records that found no room in memory while the disk failed, or "
+                               "that were larger than 4 MiB",
+                     .help = "Free space on the run file's disk, or record to another one."});
+  }
+  if (unnoted_values_ > 0) {
+    Keep(model::Loss{.t_ns = unsealed_.last_ns(),
+                     .severity = LossSeverity::kDataLoss,
+                     .kind = "value.out_of_range",
+                     .count = unnoted_values_,
+                     .detail = "values that are no number, too large for their resolution, or of "
+                               "an undefined series",
+                     .help = "The source reports nonsense; see its state records."});
+  }
+  unnoted_records_ = unnoted_values_ = 0;
+}
+
+base::Result<> Writer::FlushPending() {
+  if (tail_sealed_) EPM_TRY(CreateTail());
+  if (pending_.size() == 0) return {};
+  const base::Result<uint64_t> written =
+      tail_.Append({.type = FrameType::kRecords,
+                    .generation = static_cast<uint16_t>(tail_generation_),
+                    .id = id_},
+                   pending_.bytes());
+  if (!written.ok()) {
+    tail_.CutBack();
+    return written.error();
+  }
+  stats_.bytes_written += *written;
+  pending_ = {};
+  stats_.pending_bytes = 0;
+  return {};
+}
+
+base::Result<> Writer::Flush() {
+  EPM_CHECK(!finished_);
+  const int64_t begin_ns = base::MonotonicNs();
+  base::Result<> result = FlushPending();
+  if (result.ok() && unnoted_records_ + unnoted_values_ > 0) {
+    NoteDrops();
+    result = FlushPending();
+  }
+  stats_.last_flush_ns = base::MonotonicNs() - begin_ns;
+  if (!result.ok()) {
+    ++stats_.failed_flushes;
+    return result;
+  }
+  ++stats_.flushes;
+  const bool due =
+      unsealed_.ticks() >= options_.ticks_per_seal || unsealed_.bytes() >= options_.seal_bytes;
+  if (due && --flushes_until_seal_ < 0) {
+    flushes_until_seal_ = SealNow(false).ok() ? 0 : kSealRetryFlushes;
+  }
+  return {};
+}
+
+base::Result<> Writer::Seal() {
+  EPM_CHECK(!finished_);
+  return SealNow(false);
+}
+
+base::Result<> Writer::SealNow(bool last) {
+  NoteDrops();
+  EPM_TRY(FlushPending());
+  if (unsealed_.empty()) return {};
+  ChunkSet set = unsealed_.Build();
+  set.tail_generation = tail_generation_;
+  set.tail_frames = tail_.sequence();
+  const base::Result<uint64_t> written =
+      main_.Append({.type = FrameType::kChunkSet, .id = id_}, EncodeChunkSet(id_, set));
+  if (!written.ok()) {
+    main_.CutBack();
+    ++stats_.failed_seals;
+    return written.error();
+  }
+  stats_.bytes_written += *written;
+  ++stats_.seals;
+  ++sets_;
+  sealed_values_ += unsealed_.values();
+  unsealed_.Clear();
+  tail_sealed_ = true;
+  // A tail that can't be made now is made by the next flush; nothing waits for it until then.
+  if (!last && !CreateTail().ok()) ++stats_.failed_seals;
+  return {};
+}
+
+base::Result<> Writer::SetAsideTail(const std::string& suffix) {
+  const std::string tail = TailPath(path_);
+  EPM_TRY(file_system_.Rename(tail, tail + suffix));
+  return file_system_.SyncFolderOf(path_);
+}
+
+base::Result<> Writer::CreateTail() {
+  if (keep_old_tail_) {
+    EPM_TRY(SetAsideTail(".damaged"));
+    keep_old_tail_ = false;
+  }
+  const std::string path = TailPath(path_);
+  const std::string temporary = path + ".new";
+  const uint64_t generation = std::max<uint64_t>(next_generation_, main_.sequence());
+  EPM_ASSIGN(std::unique_ptr<File> file, file_system_.Open(temporary, OpenMode::kReplace));
+  const std::string header =
+      EncodeFileHeader({.kind = FileKind::kTail, .id = id_, .generation = generation});
+  EPM_TRY(file->Write(0, header));
+  Appender tail(std::move(file), header.size(), 0);
+  EPM_ASSIGN(const uint64_t written, tail.Append({.type = FrameType::kSchema,
+                                                  .generation = static_cast<uint16_t>(generation),
+                                                  .id = id_},
+                                                 EncodeSchemaFrame(unsealed_.Schema())));
+  EPM_TRY(file_system_.Rename(temporary, path));
+  EPM_TRY(file_system_.SyncFolderOf(path));
+  stats_.bytes_written += header.size() + written;
+  tail_ = std::move(tail);
+  tail_generation_ = generation;
+  next_generation_ = generation + 1;
+  tail_sealed_ = false;
+  return {};
+}
+
+base::Result<> Writer::WriteEnd(const model::RunEnd& end) {
+  if (!end_written_) Write(end);
+  end_written_ = true;
+  EPM_TRY(SealNow(true));
+  base::ByteWriter footer;
+  footer.Varint(sets_);
+  footer.Varint(sealed_values_);
+  const base::Result<uint64_t> written =
+      main_.Append({.type = FrameType::kFooter, .id = id_}, footer.bytes());
+  if (!written.ok()) {
+    main_.CutBack();
+    return written.error();
+  }
+  stats_.bytes_written += *written;
+  finished_ = true;
+  tail_.Close();
+  return {};
+}
+
+base::Result<> Writer::Finish(const model::RunEnd& end) {
+  if (!finished_) EPM_TRY(WriteEnd(end));
+  // From here on the run is complete; a tail that stays is sealed, and readers skip it.
+  const std::string tail = TailPath(path_);
+  (void)file_system_.Remove(tail + ".new");  // of a seal that failed
+  if (keep_old_tail_) {
+    EPM_TRY(SetAsideTail(".damaged"));
+    keep_old_tail_ = false;
+  }
+  base::Result<> removed = file_system_.Remove(tail);
+  if (!removed.ok() && removed.error().code != ENOENT) return removed;
+  EPM_TRY(file_system_.SyncFolderOf(path_));
+  main_.Close();
+  return {};
+}
+
+base::Result<> Writer::CreateFiles() {
+  const std::string tail = TailPath(path_);
+  if (options_.force) {
+    // The lock makes sure that no living writer is robbed of its file.
+    auto old = file_system_.Open(path_, OpenMode::kReadWrite);
+    if (old.ok()) EPM_TRY((*old)->Lock());
+    for (const std::string& path : {path_, tail}) {
+      const base::Result<> removed = file_system_.Remove(path);
+      if (!removed.ok() && removed.error().code != ENOENT) return removed;
+    }
+  } else if (file_system_.Open(tail, OpenMode::kRead).ok()) {
+    return base::Error{.what = "the tail of another run is in the way",
+                       .where = tail,
+                       .why = "it may hold what nothing else holds",
+                       .what_to_do = "choose another path, move it away, or use --force",
+                       .code = EEXIST};
+  }
+  base::Result<std::unique_ptr<File>> file = file_system_.Open(path_, OpenMode::kCreate);
+  if (!file.ok()) {
+    base::Error error = file.error();
+    error.what = "cannot create the run file";
+    if (error.code == EEXIST) error.what_to_do = "choose another path, or use --force";
+    return error;
+  }
+  EPM_TRY((*file)->Lock());
+  id_ = RandomId();
+  const std::string header = EncodeFileHeader({.kind = FileKind::kMain, .id = id_});
+  EPM_TRY((*file)->Write(0, header));
+  EPM_TRY((*file)->Sync());
+  main_ = Appender(std::move(*file), header.size(), 0);
+  stats_.bytes_written += header.size();
+  return CreateTail();
+}
+
+base::Result<> Writer::AbsorbSet(const RunFiles& files, const ChunkSetRef& set, bool schema_too) {
+  if (!set.prologue || set.ignored) return {};
+  sealed_values_ += set.prologue->values;
+  ++sets_;
+  next_generation_ = std::max(next_generation_, set.prologue->tail_generation + 1);
+  if (set.prologue->span) unsealed_.SeeTime(set.prologue->span->end_ns);
+  const auto define = [this](model::Record&& record) {
+    if (HasSaneIds(record)) unsealed_.Add(record, {});
+  };
+  for (const SectionRef& section : set.prologue->sections) {
+    const bool schema = section.kind == SectionKind::kSchema;
+    if (section.kind != SectionKind::kDirectory && !(schema && schema_too)) continue;
+    EPM_ASSIGN(const std::string stored,
+               files.main->Read(set.frame.payload_offset() + section.offset,
+                                static_cast<size_t>(section.stored_bytes)));
+    const std::optional<std::string> content = DecodeSection(id_, section, stored);
+    if (content && schema) ForEachRecord(*content, define);
+    Directory directory;
+    if (!content || schema || !DecodeDirectory(*content, UINT64_MAX, &directory)) continue;
+    for (const ChunkRef& chunk : directory.chunks) {
+      unsealed_.SetPrevious(chunk.series, directory.times[chunk.time_column].last_ns);
+    }
+  }
+  return {};
+}
+
+void Writer::AbsorbTail(const RunFiles& files) {
+  // Frames that a failed seal left behind are sealed again with the rest: the last set counts.
+  const bool all_sealed = files.tail_scan.next_sequence <= files.sealed_tail_frames;
+  for (const TailFrame& frame : files.tail_frames) {
+    const bool schema = frame.frame.header.type == FrameType::kSchema;
+    if (all_sealed && !schema) continue;
+    ForEachRecordOf(frame, [&](model::Record&& record) {
+      if (!HasSaneIds(record)) return;
+      base::ByteWriter encoded;
+      if (!schema) EncodeRecord(record, encoded);
+      if (auto* samples = std::get_if<model::Samples>(&record)) KeepStorable(*samples);
+      unsealed_.Add(record, encoded.bytes());
+      if (!schema) ++taken_over_records_;
+    });
+  }
+  tail_sealed_ = all_sealed;
+}
+
+base::Result<> Writer::Absorb(const RunFiles& files) {
+  // Definitions first, from the last set that has them; values need their series.
+  bool schema_read = false;
+  for (auto set = files.sets.rbegin(); set != files.sets.rend(); ++set) {
+    if (!set->prologue || set->ignored) continue;
+    const bool read_schema = !schema_read;
+    EPM_TRY(AbsorbSet(files, *set, read_schema));
+    schema_read = schema_read || !unsealed_.series().empty();
+  }
+  return {};
+}
+
+base::Result<> Writer::TakeOver(RunFiles files) {
+  id_ = files.id();
+  EPM_TRY(Absorb(files));
+  main_ = Appender(std::move(files.main), files.main_scan.end, files.main_scan.next_sequence);
+  if (files.main_scan.end < files.main_scan.size) main_.MarkDirty();
+  tail_sealed_ = true;
+  keep_old_tail_ = files.tail_foreign || files.tail_damaged;
+  if (files.tail == nullptr) return {};
+  tail_generation_ = files.tail_generation;
+  next_generation_ = std::max(next_generation_, tail_generation_ + 1);
+  AbsorbTail(files);
+  EPM_ASSIGN(std::unique_ptr<File> tail, file_system_.Open(TailPath(path_), OpenMode::kReadWrite));
+  tail_ = Appender(std::move(tail), files.tail_scan.end, files.tail_scan.next_sequence);
+  if (files.tail_scan.end < files.tail_scan.size) tail_.MarkDirty();
+  // The tail goes, so what was found wrong with it must be told here.
+  for (model::Loss& loss : files.losses) {
+    if (loss.detail.find(TailPath(path_)) == std::string::npos) continue;
+    loss.t_ns = unsealed_.last_ns();
+    Keep(loss);
+  }
+  return {};
+}
+
+base::Result<std::unique_ptr<Writer>> OpenDead(const std::string& path,
+                                               const RunWriter::Options& options,
+                                               std::vector<model::Loss>* losses, bool* finished) {
+  FileSystem& file_system =
+      options.file_system != nullptr ? *options.file_system : PosixFileSystem();
+  EPM_ASSIGN(RunFiles files, OpenRunFiles(file_system, path, OpenMode::kReadWrite));
+  *losses = files.losses;
+  *finished = files.finished;
+  auto writer = std::make_unique<Writer>(path, options);
+  if (!files.finished) EPM_TRY(writer->TakeOver(std::move(files)));
+  return writer;
+}
+
+}  // namespace
+
+base::Result<std::unique_ptr<RunWriter>> RunWriter::Create(const std::string& path,
+                                                           const Options& options) {
+  auto writer = std::make_unique<Writer>(path, options);
+  EPM_TRY(writer->CreateFiles());
+  return std::unique_ptr<RunWriter>(std::move(writer));
+}
+
+base::Result<std::unique_ptr<RunWriter>> RunWriter::Resume(const std::string& path,
+                                                           const Options& options) {
+  std::vector<model::Loss> losses;
+  bool finished = false;
+  EPM_ASSIGN(std::unique_ptr<Writer> writer, OpenDead(path, options, &losses, &finished));
+  if (finished) {
+    return base::Error{.what = "the run has ended",
+                       .where = path,
+                       .why = "",
+                       .what_to_do = "record to another path",
+                       .code = EEXIST};
+  }
+  writer->Note({.t_ns = writer->last_ns(),
+                .severity = LossSeverity::kDataLoss,
+                .kind = "recorder.restarted",
+                .count = 1,
+                .detail = "the recorder died after this time; nothing was recorded until its "
+                          "restart",
+                .help = "See the system log for why it died."});
+  EPM_TRY(writer->Seal());
+  return std::unique_ptr<RunWriter>(std::move(writer));
+}
+
+base::Result<Recovery> RecoverRun(const std::string& path, FileSystem* file_system) {
+  RunWriter::Options options;
+  options.file_system = file_system;
+  Recovery recovery;
+  EPM_ASSIGN(std::unique_ptr<Writer> writer,
+             OpenDead(path, options, &recovery.losses, &recovery.already_finished));
+  if (recovery.already_finished) return recovery;
+  recovery.recovered_records = writer->taken_over_records();
+  EPM_TRY(
+      writer->Finish({.t_ns = writer->last_ns(), .reason = "lost", .exit_code = {}, .signal = {}}));
+  return recovery;
+}
+
+}  // namespace epochmeter::runfile
