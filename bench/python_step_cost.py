@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures what one step costs the training: python3 bench/python_step_cost.py [STEPS]
 
-Prints the cost per turn of steps(), above that of the bare loop, in microseconds: with a receiver that keeps
-up, with one that is gone, with recording off, and the parts that are called alone. The best of several
-rounds is what the code costs; the median is what this machine made of it.
+Prints the cost per turn of steps(), above that of the bare loop, in microseconds: with a receiver
+that keeps up, with one that is gone, with recording off, and the parts that are called alone. The
+best of several rounds is what the code costs; the median is what this machine made of it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ROUNDS = 15
 
 
 def measure(turn: Callable[[int], None], steps: int) -> Dict[str, float]:
-    """Microseconds per step of `turn`, which runs so many of them: best and median of the rounds."""
+    """Microseconds per step of `turn`, which runs `steps` of them: best and median round."""
     turn(200)
     rounds: List[float] = []
     for _ in range(ROUNDS):

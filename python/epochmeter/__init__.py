@@ -9,9 +9,10 @@
         with epochmeter.phase("eval"):
             epochmeter.log(accuracy=evaluate(model))
 
-Under `epochmeter run -- python train.py` these join the running recording; `paddle.Model.fit` is recorded
-without a line of this. Without it, `epochmeter.start()` starts a recorder beside the process. Where nobody
-records, all of it does nothing. Nothing here raises, waits or prints into the training.
+Under `epochmeter run -- python train.py` these join the running recording; `paddle.Model.fit` is
+recorded without a line of this. Without it, `epochmeter.start()` starts a recorder beside the
+process. Where nobody records, all of it does nothing. Nothing here raises, waits or prints into the
+training.
 
 Importing this package imports no framework and nothing heavy: the parts load when first used.
 """
@@ -49,8 +50,9 @@ _log: Optional[Callable[[Optional[Mapping[str, Any]], Dict[str, Any]], None]] = 
 def start() -> bool:
     """Begins recording this process; True when a recorder is there or on its way.
 
-    Joins the recorder that EPOCHMETER_SOCKET names, else starts `epochmeter attach` for this process (found
-    through EPOCHMETER_BINARY or PATH) and waits at most half a second for it. EPOCHMETER=0 makes it do nothing.
+    Joins the recorder that EPOCHMETER_SOCKET names, else starts `epochmeter attach` for this
+    process (found through EPOCHMETER_BINARY or PATH) and waits at most half a second for it.
+    EPOCHMETER=0 makes it do nothing.
     """
     import os
 
@@ -84,9 +86,10 @@ def steps(
 ) -> "Steps[_T]":
     """Wraps a loader: each turn of the loop is a step, with the time spent waiting for its batch.
 
-    `epoch` is the loop's own number; without it the epoch of epochs() is taken, or passes are counted from
-    0. `batch_size` is the number of samples of a step; without it, it is taken from the batch where the
-    loader has a `batch_size` that agrees. Inside phase("eval") nothing is counted.
+    `epoch` is the loop's own number; without it the epoch of epochs() is taken, or passes are
+    counted from 0. `batch_size` is the number of samples of a step; without it, it is taken from
+    the batch where the loader has a `batch_size` that agrees. Inside phase("eval") nothing is
+    counted.
     """
     from epochmeter._loop import Steps
 
@@ -103,7 +106,8 @@ def epochs(numbers: Union[int, Iterable[int]]) -> Iterator[int]:
 def phase(name: str) -> "Phase":
     """A context manager that times a part of the training.
 
-    Known names are data, forward, backward, optimizer, eval, checkpoint, compile and comm; any other is kept.
+    Known names are data, forward, backward, optimizer, eval, checkpoint, compile and comm; any
+    other is kept.
     """
     from epochmeter._loop import Phase
 

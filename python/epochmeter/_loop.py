@@ -142,7 +142,8 @@ class Steps(Generic[T]):
 
     def __iter__(self) -> Iterator[T]:
         recorder = _state.join()
-        # A loop inside an evaluation, or inside a framework's own training, has no steps of its own.
+        # A loop inside an evaluation, or inside a framework's own training, has no steps of its
+        # own.
         if recorder is None or recorder.evals or recorder.framework_trains():
             return iter(self._iterable)
         return self._timed(recorder)
@@ -150,7 +151,8 @@ class Steps(Generic[T]):
     def _timed(self, recorder: Recorder) -> Iterator[T]:
         this = _Pass(recorder, self._iterable, self._epoch, self._batch_size)
         finished = False
-        # The batch is handed over by pop: a local name would keep it alive while the next one loads.
+        # The batch is handed over by pop: a local name would keep it alive while the next one
+        # loads.
         box: List[T] = []
         try:
             batches = iter(self._iterable)
@@ -214,8 +216,8 @@ def _training_end(recorder: Recorder, token: object, completed: bool) -> None:
         recorder.epoch_end(partial=recorder.epoch_left_early or recorder.in_step)
     if completed:
         recorder.train_end("completed")
-    # Else an exception may be on its way, which nobody can see from here: the training stays open until
-    # the exception hook, the next training or the end of the process says more.
+    # Else an exception may be on its way, which nobody can see from here: the training stays open
+    # until the exception hook, the next training or the end of the process says more.
 
 
 def log(values: Optional[Mapping[str, Any]], scalars: Dict[str, Any]) -> None:
@@ -240,8 +242,8 @@ def _without_devices(scalars: Dict[str, Any]) -> Dict[str, Any]:
     left = [name for name, value in scalars.items() if _frameworks.on_device(value)]
     _quiet.say_once(
         "tensor",
-        f"log({left[0]}=...) got a tensor on a device; reading it would make the training wait, so it "
-        "is left out. Pass a number, as from .item().",
+        f"log({left[0]}=...) got a tensor on a device; reading it would make the training wait, so "
+        "it is left out. Pass a number, as from .item().",
     )
     return {name: value for name, value in scalars.items() if name not in left}
 

@@ -92,7 +92,9 @@ def scalars_fragment(values: Mapping[str, Real]) -> str:
     """Same text as fragment({"scalars": values}), several times faster; values come from real()."""
     parts: List[str] = []
     for key, value in values.items():
-        parts.append(f'{quote(key)}:{value!r}' if type(value) is not str else f'{quote(key)}:"{value}"')
+        parts.append(
+            f"{quote(key)}:{value!r}" if type(value) is not str else f'{quote(key)}:"{value}"'
+        )
     return ',"scalars":{' + ",".join(parts) + "}"
 
 

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """What this process tells about its training: one Recorder per process, driven by loops and hooks.
 
-All methods may be called from any thread and cost no more than a datagram. Those that the training's
-code reaches are guarded by their callers (see _quiet.guarded).
+All methods may be called from any thread and cost no more than a datagram. Those that the
+training's code reaches are guarded by their callers (see _quiet.guarded).
 """
 
 from __future__ import annotations
 
 import os
-import platform
 import sys
 import time
 import traceback
@@ -60,7 +59,7 @@ class Recorder:
     # Life of the process.
 
     def hello(self) -> None:
-        versions = {"python": platform.python_version(), "epochmeter": self._version}
+        versions = {"python": sys.version.split()[0], "epochmeter": self._version}
         versions.update(_frameworks.versions())
         t_ns = clock()
         self._emit(
@@ -69,7 +68,8 @@ class Recorder:
             wall_ns=time.time_ns(),
             framework=self.framework,
             versions={key: _protocol.text(value, 100) for key, value in versions.items()},
-            argv0=_protocol.text(os.path.basename(sys.argv[0] if sys.argv else ""), 200) or None,
+            argv0=_protocol.text(os.path.basename((getattr(sys, "argv", None) or [""])[0]), 200)
+            or None,
             local_rank=self._ranks.local_rank,
             world=self._ranks.world,
             rank_source=self._ranks.source,
@@ -223,7 +223,7 @@ class Recorder:
             self.memory()
 
     def log(self, values: Mapping[str, Any]) -> None:
-        """To the open evaluation, else to the open step, else to the open phase, else on their own."""
+        """To the open evaluation, else the open step, else the open phase, else on their own."""
         numbers = _protocol.scalars(values)
         if self.phases and (self.evals or not self.in_step):
             self.phases[-1].update(numbers)
@@ -233,9 +233,7 @@ class Recorder:
             self._emit("scalar", clock(), scalars=numbers, **self._place())
 
     def mark(self, name: str) -> None:
-        self._emit(
-            "mark", clock(), name=_protocol.name(name), **self._place()
-        )
+        self._emit("mark", clock(), name=_protocol.name(name), **self._place())
 
     def exception(
         self,
@@ -244,7 +242,10 @@ class Recorder:
         trace: Optional[TracebackType],
     ) -> None:
         """An exception nobody caught: the training has failed."""
-        message = _protocol.text(str(value))
+        try:
+            message = _protocol.text(str(value))
+        except Exception as error:
+            message = f"({kind.__name__}.__str__ failed: {type(error).__name__})"
         lines = "".join(traceback.format_tb(trace))
         tail = _protocol.text(lines[-_protocol.MAX_TRACEBACK :], _protocol.MAX_TRACEBACK)
         # Each character may take 12 bytes as escapes: the traceback gives way before the message.
@@ -293,7 +294,7 @@ class Recorder:
     # Sending.
 
     def _place(self) -> Dict[str, Optional[int]]:
-        """Where something belongs: the epoch, and the step that is open, else the last that ended."""
+        """Where something belongs: the epoch, and the open step, else the last that ended."""
         if not self.training:
             return {}
         return {"epoch": self.epoch, "step": self.step + 1 if self.in_step else self.step}

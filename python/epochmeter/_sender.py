@@ -18,8 +18,8 @@ from epochmeter import _protocol
 BACKLOG_STEPS = 512
 BACKLOG = 1024
 
-# Once such a begin or end waits, a thread looks after it this often and this long: the next event may be
-# minutes away. It is there only then, and steps, which come often, never start it.
+# Once such a begin or end waits, a thread looks after it this often and this long: the next event
+# may be minutes away. It is there only then, and steps, which come often, never start it.
 FLUSH_PERIOD_S = 0.01
 FLUSH_TRIES = 200
 
@@ -30,7 +30,7 @@ _FULL = (errno.EAGAIN, errno.EWOULDBLOCK, errno.ENOBUFS)
 
 
 class Sender:
-    """One per process; any thread may send. `on_back` is called after a receiver that was gone is back."""
+    """One per process; any thread may send. `on_back` is called once a lost receiver is back."""
 
     def __init__(self, path: str, rank: Optional[int], on_back: Callable[[], None]) -> None:
         self.path = path
@@ -87,7 +87,7 @@ class Sender:
             return True
 
     def flush(self) -> bool:
-        """Sends what waits, as far as it goes now; True when nothing waits any more. Never in a child."""
+        """Sends what waits, as far as it goes; True when nothing waits any more. Not in a child."""
         with self._lock:
             while self._backlog:
                 try:
@@ -104,7 +104,7 @@ class Sender:
             return True
 
     def close(self, patience_s: float = 0.02) -> None:
-        """Gives what waits one last short chance, then closes. Only for the end of the process or of us."""
+        """Gives what waits one last short chance, then closes; the only place that may sleep."""
         if self.alive:
             deadline = time.monotonic() + patience_s
             while not self.flush() and time.monotonic() < deadline:
@@ -112,10 +112,11 @@ class Sender:
         self._socket.close()
 
     def _again(self, data: bytes, step: bool = False) -> bool:
-        """Connects to whoever is on the path now and sends there: the first time, and after a restart.
+        """Connects to whoever is on the path now and sends there: the first time, and after a
+        restart.
 
-        A connected socket saves the look-up of the path at each event. Steps look for a receiver that is
-        gone only so often; begins and ends always do.
+        A connected socket saves the look-up of the path at each event. Steps look for a receiver
+        that is gone only so often; begins and ends always do.
         """
         if step:
             now_ns = time.monotonic_ns()

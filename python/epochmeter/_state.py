@@ -27,7 +27,7 @@ def current() -> Optional[Recorder]:
 
 
 def near() -> Optional[Recorder]:
-    """For what a training calls by the way: joins too, but not in a forked child that trains nothing."""
+    """For calls by the way: joins too, but not in a forked child that trains nothing."""
     if _recorder is None:
         return join()
     return _recorder if _recorder.alive else None

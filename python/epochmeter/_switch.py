@@ -13,7 +13,7 @@ OFF = ("0", "off", "false", "no")
 
 
 def enabled(environment: Optional[Mapping[str, str]] = None) -> bool:
-    """Whether we may do anything. Unset and empty mean yes; an unknown word is said once, and means no."""
+    """Whether we may act. Unset and empty mean yes; an unknown word is said once and means no."""
     text = (os.environ if environment is None else environment).get("EPOCHMETER", "")
     word = text.strip().lower()
     if not word or word in ON:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Waits for a framework's module to be imported, then installs our hook into it.
 
-Loaded at the start of every Python under `epochmeter run`, long before anything else of this package:
-it imports nothing but sys, and its cost per import of the training is one look-up in a dictionary.
+Loaded at the start of every Python under `epochmeter run`, long before anything else of this
+package: it imports nothing but sys, and its cost per import of the training is one look-up in a
+dictionary.
 """
 
 from __future__ import annotations
@@ -35,12 +36,10 @@ def _install(name: str, module: Any) -> None:
 
 
 class Finder:
-    """A meta path finder that finds nothing itself: it asks the others, and wraps one exec_module."""
+    """A meta path finder that finds nothing itself: asks the others, wraps one exec_module."""
 
     def __init__(self) -> None:
-        self._waiting: Dict[str, bool] = {
-            name: True for name in HOOKS if name not in sys.modules
-        }
+        self._waiting: Dict[str, bool] = {name: True for name in HOOKS if name not in sys.modules}
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         if name not in self._waiting:
@@ -85,7 +84,7 @@ class Finder:
 
 
 class Package:
-    """Finds only the package `epochmeter`, in a folder whose other contents must stay out of sight."""
+    """Finds only the package `epochmeter`, in a folder whose other contents stay out of sight."""
 
     def __init__(self, folder: str, find: Callable[..., Any]) -> None:
         self._folder = folder

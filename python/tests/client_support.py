@@ -75,7 +75,8 @@ def run_python(
     names = {
         key: value
         for key, value in os.environ.items()
-        if not key.startswith(("EPOCHMETER", "PADDLE_", "SLURM_")) and key not in ("RANK", "PYTHONPATH")
+        if not key.startswith(("EPOCHMETER", "PADDLE_", "SLURM_"))
+        and key not in ("RANK", "PYTHONPATH")
     }
     path = [environment.pop("PYTHONPATH", "")]
     if holder and not bootstrap:

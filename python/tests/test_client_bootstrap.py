@@ -17,8 +17,10 @@ import sys, os, json
 import encodings
 site = sys.modules.get("sitecustomize")
 print(json.dumps({
-    "path": sys.path, "site": getattr(site, "__file__", None), "hook": sys.excepthook is sys.__excepthook__,
-    "modules": sorted(m for m in sys.modules if "epochmeter" in m or "sitecustomize" in m or m == "_watch"),
+    "path": sys.path, "site": getattr(site, "__file__", None),
+    "hook": sys.excepthook is sys.__excepthook__,
+    "modules": sorted(
+        m for m in sys.modules if "epochmeter" in m or "sitecustomize" in m or m == "_watch"),
     "argv": sys.argv, "value": getattr(site, "VALUE", None),
 }))
 """
@@ -59,9 +61,7 @@ def test_users_own_sitecustomize_is_loaded_as_if_we_were_not_there(
     assert seen["site"] == plain["site"] == str(tmp_path / "sitecustomize.py")
 
 
-@pytest.mark.parametrize(
-    "text", ["raise ValueError('theirs')", "import nowhere_at_all", "1 +"]
-)
+@pytest.mark.parametrize("text", ["raise ValueError('theirs')", "import nowhere_at_all", "1 +"])
 def test_fault_in_users_sitecustomize_stays_the_users(
     recorder: FakeRecorder, tmp_path: Path, text: str
 ) -> None:
@@ -137,15 +137,14 @@ def test_watched_module_keeps_its_loader_and_the_finder_goes_away(
 ) -> None:
     script = (
         "import sys, paddle.hapi.model as m, importlib.machinery as k\n"
-        "print(type(m.__loader__) is k.SourceFileLoader, vars(m.__loader__).keys() == {'name', 'path'})\n"
+        "print(type(m.__loader__) is k.SourceFileLoader)\n"
+        "print(vars(m.__loader__).keys() == {'name', 'path'})\n"
         "print(m.__spec__.loader is m.__loader__, m.VALUE, m.config_callbacks._epochmeter)\n"
         "print([type(f).__name__ for f in sys.meta_path if type(f).__module__ == '_watch'])\n"
     )
-    done = run_python(
-        script, recorder.path, bootstrap=True, PYTHONPATH=fake_paddle(tmp_path)
-    )
+    done = run_python(script, recorder.path, bootstrap=True, PYTHONPATH=fake_paddle(tmp_path))
     assert done.stderr == ""
-    assert done.stdout.splitlines() == ["True True", "True 1 True", "[]"]
+    assert done.stdout.splitlines() == ["True", "True", "True 1 True", "[]"]
 
 
 def test_hook_that_does_not_fit_says_so_once_and_the_import_goes_on(

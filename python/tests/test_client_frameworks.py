@@ -102,7 +102,13 @@ def test_torch_memory_comes_at_epoch_ends_and_by_time_with_peaks(
 def test_gpu_in_use_is_told_as_soon_as_it_is_known(cuda: Cuda, client: FakeRecorder) -> None:
     for n in epochmeter.steps([1, 2], epoch=0):
         cuda.initialized = True
-    expected = [{"index": 1, "uuid": "GPU-8f6a1c2e-0000-4000-8000-000000000001", "pci_bus_id": "0000:1b:00.0"}]
+    expected = [
+        {
+            "index": 1,
+            "uuid": "GPU-8f6a1c2e-0000-4000-8000-000000000001",
+            "pci_bus_id": "0000:1b:00.0",
+        }
+    ]
     assert [hello.get("gpus") for hello in client.events("hello")] == [None, expected]
 
 

@@ -62,7 +62,9 @@ def test_passes_are_counted_when_no_epoch_is_told_and_steps_go_on(client: FakeRe
     assert "batch_size" not in client.events("step")[0]
 
 
-def test_users_epoch_number_is_kept_and_its_base_only_claimed_when_seen(client: FakeRecorder) -> None:
+def test_users_epoch_number_is_kept_and_its_base_only_claimed_when_seen(
+    client: FakeRecorder,
+) -> None:
     list(epochmeter.steps([1], epoch=57))
     begin = client.events("epoch_begin")[0]
     assert begin["epoch"] == 57 and begin["epoch_from"] == "user" and "epoch_base" not in begin
@@ -80,9 +82,10 @@ def test_epochs_steps_and_evaluation_belong_together(client: FakeRecorder) -> No
         "epoch_begin", "step", "step", "phase_begin", "phase_end", "epoch_end",
     ] * 2 + ["train_end"]  # fmt: skip
     assert [step["scalars"] for step in client.events("step")] == [{"loss": 1.0}, {"loss": 2.0}] * 2
-    assert [
-        (end["epoch"], end["scalars"]["val/acc"]) for end in client.events("phase_end")
-    ] == [(0, 0.5), (1, 1.5)]
+    assert [(end["epoch"], end["scalars"]["val/acc"]) for end in client.events("phase_end")] == [
+        (0, 0.5),
+        (1, 1.5),
+    ]
     assert client.events("train_end")[0]["status"] == "completed"
     assert not any("partial" in end for end in client.events("epoch_end"))
 
@@ -169,7 +172,13 @@ def test_stop_and_start_again_within_a_loop_do_not_mix(client: FakeRecorder) -> 
     for value in epochmeter.steps([1, 2, 3]):
         if value == 1:
             epochmeter.stop()
-    assert [k for k in client.kinds()] == ["hello", "train_begin", "epoch_begin", "epoch_end", "train_end"]
+    assert [k for k in client.kinds()] == [
+        "hello",
+        "train_begin",
+        "epoch_begin",
+        "epoch_end",
+        "train_end",
+    ]
     epochmeter.mark("nobody")
     assert len(client.events()) == 5
     assert epochmeter.start()

@@ -188,7 +188,9 @@ def test_failing_fit_is_a_failed_training_with_paddles_own_error(recorder: FakeR
     assert len(recorder.events("step")) == 5
 
 
-def test_plain_loop_with_paddle_sends_no_allocator_on_a_cpu(recorder: FakeRecorder, tmp_path: Path) -> None:
+def test_plain_loop_with_paddle_sends_no_allocator_on_a_cpu(
+    recorder: FakeRecorder, tmp_path: Path
+) -> None:
     script = (
         "import paddle, epochmeter\n"
         "for _ in epochmeter.steps([1, 2], epoch=0): paddle.ones([2]) * 2\n"

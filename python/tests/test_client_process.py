@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The client and the life of a process: switch, ranks, fork, exceptions, exit, starting a recorder."""
+"""The client and the life of a process: switch, ranks, fork, exceptions, exit, start()."""
 
 from __future__ import annotations
 
@@ -74,16 +74,30 @@ def test_process_that_ends_closes_an_open_training(recorder: FakeRecorder) -> No
     assert [event["seq"] for event in events] == list(range(len(events)))
 
 
-def test_uncaught_exception_is_reported_and_python_prints_it_as_ever(recorder: FakeRecorder) -> None:
+def test_uncaught_exception_is_reported_and_python_prints_it_as_ever(
+    recorder: FakeRecorder,
+) -> None:
     script = LOOP + "def f():\n    raise ValueError('bad \\ud800 ' + 'é' * 5000)\nf()\n"
     plain = run_python(script)
     done = run_python(script, recorder.path)
-    assert (done.returncode, done.stderr, done.stdout) == (plain.returncode, plain.stderr, plain.stdout)
+    assert (done.returncode, done.stderr, done.stdout) == (
+        plain.returncode,
+        plain.stderr,
+        plain.stdout,
+    )
     assert recorder.kinds()[-2:] == ["exception", "train_end"]
     event, end = recorder.events("exception", "train_end")
     assert event["type"] == "ValueError" and event["message"].startswith("bad ? éé")
     assert end["status"] == "failed"
     assert max(map(len, recorder.datagrams)) <= 8192
+
+
+def test_exception_that_cannot_be_printed_is_reported_all_the_same(recorder: FakeRecorder) -> None:
+    script = LOOP + "class Bad(Exception):\n    def __str__(self): raise OSError('x')\nraise Bad\n"
+    assert run_python(script, recorder.path).returncode == 1
+    event = recorder.events("exception")[0]
+    assert (event["type"], event["message"]) == ("Bad", "(Bad.__str__ failed: OSError)")
+    assert recorder.events("train_end")[0]["status"] == "failed"
 
 
 def test_exception_inside_a_step_ends_epoch_and_training(recorder: FakeRecorder) -> None:
@@ -98,7 +112,10 @@ def test_exception_inside_a_step_ends_epoch_and_training(recorder: FakeRecorder)
 
 
 def test_exception_inside_epochs_is_a_failed_training(recorder: FakeRecorder) -> None:
-    script = "import epochmeter\nfor _ in epochmeter.epochs(3):\n    list(epochmeter.steps([1]))\n    1/0\n"
+    script = (
+        "import epochmeter\n"
+        "for _ in epochmeter.epochs(3):\n    list(epochmeter.steps([1]))\n    1/0\n"
+    )
     run_python(script, recorder.path)
     assert recorder.kinds()[-3:] == ["epoch_end", "exception", "train_end"]
     assert recorder.events("train_end")[0]["status"] == "failed"
@@ -109,7 +126,8 @@ def test_users_own_excepthook_is_called_exactly_once_with_the_same_objects(
 ) -> None:
     script = (
         "import sys\n"
-        "def hook(*a): print('mine', len(a), a[0].__name__, a[1].args, a[2] is a[1].__traceback__)\n"
+        "def hook(*a):\n"
+        "    print('mine', len(a), a[0].__name__, a[1].args, a[2] is a[1].__traceback__)\n"
         "sys.excepthook = hook\n" + LOOP + "raise KeyError(7)\n"
     )
     done = run_python(script, recorder.path)
@@ -118,7 +136,9 @@ def test_users_own_excepthook_is_called_exactly_once_with_the_same_objects(
 
 
 def test_stop_puts_the_excepthook_back(recorder: FakeRecorder) -> None:
-    script = "import sys\n" + LOOP + "epochmeter.stop()\nprint(sys.excepthook is sys.__excepthook__)\n"
+    script = (
+        "import sys\n" + LOOP + "epochmeter.stop()\nprint(sys.excepthook is sys.__excepthook__)\n"
+    )
     assert run_python(script, recorder.path).stdout == "True\n"
 
 
@@ -258,7 +278,9 @@ def binary(folder: Path) -> Path:
     return path
 
 
-def test_start_launches_attach_for_this_process_and_leaves_no_child(binary: Path, folder: Path) -> None:
+def test_start_launches_attach_for_this_process_and_leaves_no_child(
+    binary: Path, folder: Path
+) -> None:
     notes = folder / "notes"
     script = """
 import os, epochmeter

@@ -48,7 +48,9 @@ def test_nobody_there_is_counted_and_the_next_event_says_so(folder: Path) -> Non
     receiver.close()
 
 
-def test_slow_receiver_costs_no_time_and_loses_only_what_the_backlog_cannot_hold(folder: Path) -> None:
+def test_slow_receiver_costs_no_time_and_loses_only_what_the_backlog_cannot_hold(
+    folder: Path,
+) -> None:
     receiver = bound(folder / "s")
     sender = Sender(str(folder / "s"), None, lambda: None)
     began = time.monotonic()
@@ -80,7 +82,9 @@ def test_backlog_has_an_end(folder: Path) -> None:
     receiver.close()
 
 
-def test_restarted_receiver_is_found_again_and_gets_a_hello(client: FakeRecorder, folder: Path) -> None:
+def test_restarted_receiver_is_found_again_and_gets_a_hello(
+    client: FakeRecorder, folder: Path
+) -> None:
     import epochmeter
 
     client.events()

@@ -2,10 +2,11 @@
 """Runs at the start of every Python below `epochmeter run`, which puts this folder on PYTHONPATH.
 
 Takes its own folder out of sys.path again, sets up the watch for frameworks, and loads the
-sitecustomize that Python would have loaded without us. Without EPOCHMETER_SOCKET, or with EPOCHMETER
-saying no, only the first and the last happen. Any Python may come by, a version 2 too: the syntax here
-is the oldest, and versions before 3.8 get no hooks.
+sitecustomize that Python would have loaded without us. Without EPOCHMETER_SOCKET, or with
+EPOCHMETER saying no, only the first and the last happen. Any Python may come by, a version 2 too:
+the syntax here is the oldest, and versions before 3.8 get no hooks.
 """
+
 # mypy: allow-untyped-defs, allow-untyped-calls
 
 import os

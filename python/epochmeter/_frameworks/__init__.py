@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What we can learn from the frameworks that the training itself has imported.
 
-A reader is a module of this folder with the functions of `Reader`. It is loaded only once its framework
-is in sys.modules, never imports a framework itself, and never initialises a device.
+A reader is a module of this folder with the functions of `Reader`. It is loaded only once its
+framework is in sys.modules, never imports a framework itself, and never initialises a device.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """PaddlePaddle's high-level loop (`paddle.Model`): the callback, and the hook that adds it unasked.
 
-What hapi does, and what follows for us: `fit` calls on_epoch_end before that epoch's evaluation; the
-same dictionary is handed to all calls, so values are read at once; losses in it are Python floats
-already, so reading them waits for nothing; `batch_size` in it counts the samples of all ranks.
+What hapi does, and what follows for us: `fit` calls on_epoch_end before that epoch's evaluation;
+the same dictionary is handed to all calls, so values are read at once; losses in it are Python
+floats already, so reading them waits for nothing; `batch_size` in it counts the samples of all
+ranks.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _NOT_SCALARS = ("step", "batch_size", "steps", "metrics")
 
 
 def _numbers(logs: Optional[Mapping[str, Any]]) -> Dict[str, Any]:
-    """hapi's logs as plain names and numbers; a list of one is its member, a longer one is numbered."""
+    """hapi's logs as names and numbers; a list of one is its member, a longer one is numbered."""
     found: Dict[str, Any] = {}
     for key, value in (logs or {}).items():
         if key in _NOT_SCALARS:
@@ -154,7 +155,7 @@ def _add(callbacks: Any) -> None:
 
 
 def install(model_module: Any) -> None:
-    """Makes `fit` and `evaluate` use our callback. `model_module` is paddle.hapi.model, just imported."""
+    """Makes `fit` and `evaluate` of paddle.hapi.model, just imported, use our callback."""
     original = model_module.config_callbacks
     if getattr(original, "_epochmeter", False):
         return
