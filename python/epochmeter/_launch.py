@@ -120,11 +120,9 @@ def launch() -> Optional[str]:
         return None
     path = _socket_path()
     if _first(path):
-        environment = dict(os.environ, EPOCHMETER_SOCKET=path)
         # Through a shell that leaves at once, so that the training gets no child it did not make.
         subprocess.run(
-            ["/bin/sh", "-c", '"$@" &', "sh", binary, "attach", str(os.getpid())],
-            env=environment,
+            ["/bin/sh", "-c", '"$@" &', "sh", binary, "attach", "--socket", path, str(os.getpid())],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             # A pipe that the recorder held open would keep its reader waiting after the training.

@@ -252,9 +252,9 @@ def test_rank_is_on_every_event(recorder: FakeRecorder) -> None:
 
 FAKE_BINARY = f"""#!{sys.executable}
 import os, socket, sys, json, time
-path = os.environ["EPOCHMETER_SOCKET"]
+path = sys.argv[sys.argv.index("--socket") + 1]
 with open(os.environ["NOTES"], "a") as notes:
-    notes.write(json.dumps(sys.argv[1:] + [path, os.getppid()]) + "\\n")
+    notes.write(json.dumps(sys.argv[1:]) + "\\n")
 receiver = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
 receiver.bind(path)
 receiver.settimeout(5)
@@ -296,8 +296,8 @@ except ChildProcessError:
     )
     started, pid, *rest = done.stdout.split()
     assert (done.returncode, done.stderr, started, rest) == (0, "", "True", ["no", "child"])
-    verb, attached, path, _ = json.loads(notes.read_text())
-    assert (verb, attached) == ("attach", pid)
+    verb, flag, path, attached = json.loads(notes.read_text())
+    assert (verb, flag, attached) == ("attach", "--socket", pid)
     assert stat.S_IMODE(os.stat(os.path.dirname(path)).st_mode) == 0o700
     kinds: List[str] = []
     for _ in range(100):
