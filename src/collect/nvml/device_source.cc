@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collect/nvml/device_source.h"
+
+#include <optional>
+
+namespace epochmeter::collect::nvml {
+namespace {
+
+class DeviceSource final : public Source {
+ public:
+  DeviceSource(const SourceContext& context, const GroupDef& def, ReadDevice read)
+      : session_(*context.nvml), group_(context, def), read_(read) {}
+
+  base::Result<> Sample(model::Samples& out) override {
+    session_.Maintain(out.t_ns);
+    for (Device& device : session_.devices()) {
+      read_({session_.api(), session_, group_, device, out});
+    }
+    return {};
+  }
+
+ private:
+  Session& session_;
+  SeriesGroup group_;
+  ReadDevice read_;
+};
+
+}  // namespace
+
+base::Result<std::unique_ptr<Source>> MakeDeviceSource(const SourceContext& context,
+                                                       std::span<const model::MetricDef> metrics,
+                                                       std::span<const CallDef> calls, Tier tier,
+                                                       ReadDevice read) {
+  EPM_CHECK(context.nvml != nullptr) << "NVML sources need a session";
+  EPM_TRY(context.nvml->Open(context));
+  const GroupDef def{
+      .metrics = metrics, .calls = calls, .period_ns = TierPeriodNs(tier, context.tick_ns)};
+  return std::unique_ptr<Source>(std::make_unique<DeviceSource>(context, def, read));
+}
+
+std::optional<double> FieldNumber(const NvmlFieldValue& field) {
+  switch (field.value_type) {
+    case kNvmlValueDouble:
+      return field.value.dbl;
+    case kNvmlValueUint:
+      return field.value.u32;
+    case kNvmlValueUlong:
+      return static_cast<double>(field.value.ulong_value);
+    case kNvmlValueUlonglong:
+      return static_cast<double>(field.value.u64);
+    case kNvmlValueSignedLonglong:
+      return static_cast<double>(field.value.i64);
+    case kNvmlValueSignedInt:
+      return field.value.i32;
+    case kNvmlValueUshort:
+      return field.value.u16;
+    default:
+      return std::nullopt;
+  }
+}
+
+std::vector<FieldReading> ReadFields(const Reading& reading, std::span<const FieldRow> rows) {
+  std::vector<NvmlFieldValue> fields;
+  std::vector<size_t> asked;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (!reading.group.Due(reading.device, rows[i].call, reading.out.t_ns)) continue;
+    NvmlFieldValue field{};  // drivers leave the value slot of some failing fields untouched
+    field.field_id = rows[i].field;
+    fields.push_back(field);
+    asked.push_back(i);
+  }
+  std::vector<FieldReading> read;
+  if (fields.empty()) return read;
+  const auto call = reading.api.field_values;
+  const NvmlReturn batch =
+      call != nullptr
+          ? call(reading.device.handle, static_cast<int32_t>(fields.size()), fields.data())
+          : NvmlReturn{kNvmlFunctionNotFound};
+  for (size_t i = 0; i < fields.size(); ++i) {
+    const NvmlReturn rc = batch != kNvmlSuccess ? batch : fields[i].nvml_return;
+    const size_t state = rows[asked[i]].call;
+    if (!reading.group.Took(reading.device, state, rc, reading.out.t_ns)) continue;
+    if (const auto value = FieldNumber(fields[i])) {
+      read.push_back({asked[i], *value});
+    } else {
+      reading.group.Absent(reading.device, state, "the field's value type is not known",
+                           reading.out.t_ns);
+    }
+  }
+  return read;
+}
+
+}  // namespace epochmeter::collect::nvml

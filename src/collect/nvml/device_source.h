@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// The common part of NVML sources: one function that reads one device, called for each of them.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "collect/nvml/series_group.h"
+
+namespace epochmeter::collect::nvml {
+
+// Everything a reader needs; lives for one call.
+struct Reading {
+  const Api& api;
+  Session& session;
+  SeriesGroup& group;
+  Device& device;
+  model::Samples& out;
+
+  // Makes the call if it is due and gives its code to the group; true when it succeeded.
+  template <typename Function, typename... Args>
+  bool Try(size_t call, Function function, Args... args) const {
+    if (!group.Due(device, call, out.t_ns)) return false;
+    const NvmlReturn rc =
+        function != nullptr ? function(device.handle, args...) : NvmlReturn{kNvmlFunctionNotFound};
+    return group.Took(device, call, rc, out.t_ns);
+  }
+  void PutInRange(size_t metric, double value, double low, double high) const {
+    group.PutInRange(device, metric, value, low, high, out);
+  }
+};
+
+using ReadDevice = void (*)(const Reading& reading);
+
+// A source without state of its own. Fails when NVML can't be opened.
+base::Result<std::unique_ptr<Source>> MakeDeviceSource(const SourceContext& context,
+                                                       std::span<const model::MetricDef> metrics,
+                                                       std::span<const CallDef> calls, Tier tier,
+                                                       ReadDevice read);
+
+// A field of nvmlDeviceGetFieldValues and the call entry that holds its state.
+struct FieldRow {
+  uint32_t field;
+  size_t call;
+};
+struct FieldReading {
+  size_t row;
+  double value;
+};
+// Reads the fields that are due in one batch; gives those that succeeded, in order. Values are
+// converted by their own value type.
+std::vector<FieldReading> ReadFields(const Reading& reading, std::span<const FieldRow> rows);
+
+// The number in a successful field value; nothing for a value type that is not known.
+std::optional<double> FieldNumber(const NvmlFieldValue& field);
+
+}  // namespace epochmeter::collect::nvml

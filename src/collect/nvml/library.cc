@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collect/nvml/library.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstdlib>
+#include <initializer_list>
+
+#include "base/strings.h"
+
+namespace epochmeter::collect::nvml {
+namespace {
+
+constexpr const char* kSoname = "libnvidia-ml.so.1";
+
+bool Exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
+
+// Looks the names up newest first: an older driver lacks the newer ones, and the older forms kept
+// below have the same signature.
+template <typename Function>
+void Bind(void* handle, Function* out, std::initializer_list<const char*> names) {
+  for (const char* name : names) {
+    *out = reinterpret_cast<Function>(dlsym(handle, name));
+    if (*out != nullptr) return;
+  }
+}
+
+// Drivers 535.43 to 535.86 filled 32-byte entries through the _v3 name. They are the ones that
+// export the confidential-computing size call but not yet the process detail list.
+void BindProcesses(void* handle, Api* api) {
+  Bind(handle, &api->compute_processes,
+       {"nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2"});
+  if (api->compute_processes != nullptr) {
+    const bool v3 = dlsym(handle, "nvmlDeviceGetComputeRunningProcesses_v3") != nullptr;
+    const bool early_r535 = v3 && dlsym(handle, "nvmlDeviceGetConfComputeMemSizeInfo") != nullptr &&
+                            dlsym(handle, "nvmlDeviceGetRunningProcessDetailList") == nullptr;
+    api->process_layout = early_r535 ? ProcessLayout::kR535 : ProcessLayout::kV2;
+    return;
+  }
+  Bind(handle, &api->compute_processes, {"nvmlDeviceGetComputeRunningProcesses"});
+  if (api->compute_processes != nullptr) api->process_layout = ProcessLayout::kV1;
+}
+
+void BindDeviceCalls(void* handle, Api* api) {
+  Bind(handle, &api->memory_v2, {"nvmlDeviceGetMemoryInfo_v2"});
+  Bind(handle, &api->memory, {"nvmlDeviceGetMemoryInfo"});
+  Bind(handle, &api->utilization, {"nvmlDeviceGetUtilizationRates"});
+  Bind(handle, &api->temperature_v, {"nvmlDeviceGetTemperatureV"});
+  Bind(handle, &api->temperature, {"nvmlDeviceGetTemperature"});
+  Bind(handle, &api->temperature_threshold, {"nvmlDeviceGetTemperatureThreshold"});
+  Bind(handle, &api->power_usage, {"nvmlDeviceGetPowerUsage"});
+  Bind(handle, &api->enforced_power_limit, {"nvmlDeviceGetEnforcedPowerLimit"});
+  Bind(handle, &api->total_energy, {"nvmlDeviceGetTotalEnergyConsumption"});
+  Bind(handle, &api->field_values, {"nvmlDeviceGetFieldValues"});
+  Bind(handle, &api->clock, {"nvmlDeviceGetClockInfo"});
+  Bind(handle, &api->max_clock, {"nvmlDeviceGetMaxClockInfo"});
+  Bind(handle, &api->clock_event_reasons,
+       {"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"});
+  Bind(handle, &api->gpm_support, {"nvmlGpmQueryDeviceSupport"});
+  Bind(handle, &api->gpm_sample_alloc, {"nvmlGpmSampleAlloc"});
+  Bind(handle, &api->gpm_sample_free, {"nvmlGpmSampleFree"});
+  Bind(handle, &api->gpm_sample_get, {"nvmlGpmSampleGet"});
+  Bind(handle, &api->gpm_metrics_get, {"nvmlGpmMetricsGet"});
+  BindProcesses(handle, api);
+}
+
+void BindSystemCalls(void* handle, Api* api) {
+  Bind(handle, &api->init_with_flags, {"nvmlInitWithFlags"});
+  Bind(handle, &api->init, {"nvmlInit_v2", "nvmlInit"});
+  Bind(handle, &api->shutdown, {"nvmlShutdown"});
+  Bind(handle, &api->error_string, {"nvmlErrorString"});
+  Bind(handle, &api->driver_version, {"nvmlSystemGetDriverVersion"});
+  Bind(handle, &api->nvml_version, {"nvmlSystemGetNVMLVersion"});
+  Bind(handle, &api->device_count, {"nvmlDeviceGetCount_v2", "nvmlDeviceGetCount"});
+  Bind(handle, &api->handle_by_index,
+       {"nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetHandleByIndex"});
+  Bind(handle, &api->handle_by_uuid, {"nvmlDeviceGetHandleByUUID"});
+  Bind(handle, &api->handle_by_bus_id,
+       {"nvmlDeviceGetHandleByPciBusId_v2", "nvmlDeviceGetHandleByPciBusId"});
+  Bind(handle, &api->uuid, {"nvmlDeviceGetUUID"});
+  Bind(handle, &api->name, {"nvmlDeviceGetName"});
+  Bind(handle, &api->serial, {"nvmlDeviceGetSerial"});
+  Bind(handle, &api->pci_info, {"nvmlDeviceGetPciInfo_v3", "nvmlDeviceGetPciInfo_v2"});
+  Bind(handle, &api->minor_number, {"nvmlDeviceGetMinorNumber"});
+  Bind(handle, &api->mig_mode, {"nvmlDeviceGetMigMode"});
+}
+
+bool LooksLikeStub(const std::string& path, NvmlReturn rc, const LibraryOptions& options) {
+  if (path.find("/stubs/") != std::string::npos) return true;
+  const bool says_no_driver = rc == kNvmlDriverNotLoaded || rc == kNvmlUnknown;
+  return says_no_driver && Exists(options.root + "/proc/driver/nvidia/version");
+}
+
+std::string InitAdvice(NvmlReturn rc) {
+  switch (rc) {
+    case kNvmlDriverNotLoaded:
+      return "load the NVIDIA kernel driver, or give the container a GPU; recording goes on "
+             "without GPU metrics";
+    case kNvmlLibRmVersionMismatch:
+      return "the driver was upgraded while loaded; reboot or reload the nvidia modules";
+    case kNvmlNoPermission:
+    case kNvmlOperatingSystem:
+      return "this user or container may not open /dev/nvidiactl; check the device cgroup and "
+             "file permissions";
+    case kNvmlGpuNotFound:
+      return "no usable GPU is attached; check `lspci` and the kernel log";
+    default:
+      return "run `nvidia-smi` and look for NVRM lines in the kernel log";
+  }
+}
+
+}  // namespace
+
+LibraryOptions LibraryOptionsFromEnv() {
+  const char* library = std::getenv("EPOCHMETER_NVML_LIBRARY");
+  return {.library = library != nullptr ? library : "", .root = ""};
+}
+
+std::vector<std::string> LibraryCandidates(const LibraryOptions& options) {
+  if (!options.library.empty()) {
+    const bool folder =
+        !base::EndsWith(options.library, ".1") && options.library.find(".so") == std::string::npos;
+    return {folder ? options.library + "/" + kSoname : options.library};
+  }
+  std::vector<std::string> paths;
+  const std::string wsl = std::string("/usr/lib/wsl/lib/") + kSoname;
+  // Under WSL a distribution's package may shadow the working library with a useless one.
+  const bool is_wsl = Exists(options.root + "/dev/dxg");
+  if (is_wsl) paths.push_back(wsl);
+  paths.emplace_back(kSoname);
+  if (!is_wsl) paths.push_back(wsl);
+  for (const char* folder :
+       {"/run/opengl-driver/lib/", "/run/nvidia/driver/usr/lib/x86_64-linux-gnu/",
+        "/run/nvidia/driver/usr/lib/aarch64-linux-gnu/", "/run/nvidia/driver/usr/lib64/"}) {
+    paths.push_back(std::string(folder) + kSoname);
+  }
+  return paths;
+}
+
+base::Result<std::unique_ptr<Library>> Library::Open(const LibraryOptions& options) {
+  std::unique_ptr<Library> library(new Library);
+  EPM_TRY(library->Map(options));
+  EPM_TRY(library->Resolve());
+  EPM_TRY(library->Initialise());
+  library->ReadVersions();
+  return library;
+}
+
+Library::~Library() {
+  if (initialised_) api_.shutdown();
+  if (handle_ != nullptr) dlclose(handle_);
+}
+
+base::Result<> Library::Map(const LibraryOptions& options) {
+  options_ = options;
+  std::string tried;
+  for (const std::string& path : LibraryCandidates(options)) {
+    handle_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (handle_ != nullptr) return {};
+    const char* why = dlerror();
+    tried += (tried.empty() ? "" : "; ") + std::string(why != nullptr ? why : path);
+  }
+  const char* advice =
+      options.library.empty()
+          ? "install the NVIDIA driver; in a container start it with "
+            "NVIDIA_DRIVER_CAPABILITIES=compute,utility; or set EPOCHMETER_NVML_LIBRARY"
+          : "EPOCHMETER_NVML_LIBRARY must name libnvidia-ml.so.1 or its folder; unset it to search";
+  return base::Error{.what = "cannot load the NVIDIA management library",
+                     .where = kSoname,
+                     .why = tried,
+                     .what_to_do = advice,
+                     .code = kNvmlLibraryNotFound};
+}
+
+base::Result<> Library::Resolve() {
+  BindSystemCalls(handle_, &api_);
+  BindDeviceCalls(handle_, &api_);
+  Dl_info info{};
+  if (api_.shutdown != nullptr && dladdr(reinterpret_cast<void*>(api_.shutdown), &info) != 0) {
+    path_ = info.dli_fname;
+  }
+  if (api_.init == nullptr || api_.shutdown == nullptr || api_.device_count == nullptr ||
+      api_.handle_by_index == nullptr) {
+    return base::Error{.what = "the library is not NVML",
+                       .where = path_.empty() ? kSoname : path_,
+                       .why =
+                           "nvmlInit_v2, nvmlShutdown, nvmlDeviceGetCount or "
+                           "nvmlDeviceGetHandleByIndex is missing",
+                       .what_to_do = "remove the file or set EPOCHMETER_NVML_LIBRARY",
+                       .code = kNvmlFunctionNotFound};
+  }
+  return {};
+}
+
+base::Result<> Library::Initialise() {
+  NvmlReturn rc = kNvmlFunctionNotFound;
+  if (api_.init_with_flags != nullptr) rc = api_.init_with_flags(kNvmlInitNoGpus);
+  if (rc == kNvmlFunctionNotFound || rc == kNvmlInvalidArgument) rc = api_.init();
+  initialised_ = rc == kNvmlSuccess;
+  if (initialised_) return {};
+  if (LooksLikeStub(path_, rc, options_)) {
+    return base::Error{.what = "the NVIDIA management library found is a stub",
+                       .where = path_,
+                       .why = ErrorText(rc) + ", although the driver is loaded",
+                       .what_to_do =
+                           "take CUDA's stubs folder out of LD_LIBRARY_PATH, or set "
+                           "EPOCHMETER_NVML_LIBRARY to the driver's own library",
+                       .code = rc};
+  }
+  return base::Error{.what = "cannot initialise NVML",
+                     .where = path_,
+                     .why = ErrorText(rc),
+                     .what_to_do = InitAdvice(rc),
+                     .code = rc};
+}
+
+void Library::ReadVersions() {
+  std::array<char, kNvmlVersionBufferSize> text{};
+  if (api_.driver_version != nullptr &&
+      api_.driver_version(text.data(), text.size()) == kNvmlSuccess) {
+    driver_version_ = text.data();
+  }
+  if (api_.nvml_version != nullptr && api_.nvml_version(text.data(), text.size()) == kNvmlSuccess) {
+    nvml_version_ = text.data();
+  }
+}
+
+std::string Library::ErrorText(NvmlReturn rc) const {
+  const char* text = api_.error_string != nullptr ? api_.error_string(rc) : nullptr;
+  if (text == nullptr) return "code " + std::to_string(rc);
+  return std::string(text) + " (" + std::to_string(rc) + ")";
+}
+
+base::Result<> Library::Reinitialise() {
+  if (initialised_) api_.shutdown();
+  initialised_ = false;
+  return Initialise();
+}
+
+}  // namespace epochmeter::collect::nvml

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collect/nvml/series_group.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/clock.h"
+
+namespace epochmeter::collect::nvml {
+namespace {
+
+using model::SeriesCondition;
+
+constexpr int64_t kWaitMaxNs = 60 * base::kNsPerSecond;
+constexpr int64_t kTellAgainNs = 60 * base::kNsPerSecond;
+
+bool Latches(NvmlReturn rc) {
+  return rc == kNvmlNotSupported || rc == kNvmlFunctionNotFound ||
+         rc == kNvmlArgumentVersionMismatch;
+}
+
+SeriesCondition ConditionOf(NvmlReturn rc) {
+  if (Latches(rc)) return SeriesCondition::kNotSupported;
+  if (rc == kNvmlNoPermission) return SeriesCondition::kNoPermission;
+  if (rc == kNvmlNotFound) return SeriesCondition::kNotFound;
+  if (rc == kNvmlGpuIsLost) return SeriesCondition::kDeviceLost;
+  return SeriesCondition::kError;
+}
+
+}  // namespace
+
+SeriesGroup::SeriesGroup(const SourceContext& context, const GroupDef& def)
+    : session_(*context.nvml), registry_(context.registry), sink_(context.sink), def_(def) {
+  for (const Device& device : session_.devices()) StateOf(device);
+}
+
+SeriesGroup::~SeriesGroup() {
+  for (size_t i = 0; i < states_.size(); ++i) {
+    for (size_t metric = 0; metric < def_.metrics.size(); ++metric) {
+      Dropped& dropped = states_[i]->dropped[metric];
+      if (dropped.untold > 0) {
+        TellDropped(session_.devices()[i], metric, dropped, base::MonotonicNs());
+      }
+    }
+  }
+}
+
+SeriesGroup::PerDevice& SeriesGroup::StateOf(const Device& device) {
+  const auto place = static_cast<size_t>(&device - session_.devices().data());
+  while (states_.size() <= place) {
+    const Device& missing = session_.devices()[states_.size()];
+    auto state = std::make_unique<PerDevice>();
+    state->generation = missing.generation;
+    state->calls.resize(def_.calls.size());
+    state->dropped.resize(def_.metrics.size());
+    for (const model::MetricDef& metric : def_.metrics) {
+      state->series.push_back(registry_.AddSeries(missing.entity, metric, def_.period_ns));
+    }
+    states_.push_back(std::move(state));
+  }
+  PerDevice& state = *states_[place];
+  if (state.generation != device.generation) {
+    state.generation = device.generation;
+    for (CallState& call : state.calls) {
+      call.latched = false;
+      call.retry_at_ns = 0;
+      call.wait_ns = 0;
+    }
+  }
+  return state;
+}
+
+void SeriesGroup::SetCondition(PerDevice& state, size_t call, SeriesCondition condition,
+                               const std::string& detail, int64_t t_ns) {
+  CallState& known = state.calls[call];
+  if (known.condition == condition && known.detail == detail) return;
+  known.condition = condition;
+  known.detail = detail;
+  const CallDef& def = def_.calls[call];
+  for (size_t metric = def.first_metric; metric < def.first_metric + def.metric_count; ++metric) {
+    if (condition == SeriesCondition::kOk && IsHeldBack(state, metric)) continue;
+    sink_.Write(model::SeriesState{
+        .t_ns = t_ns, .series = state.series[metric], .condition = condition, .detail = detail});
+  }
+}
+
+bool SeriesGroup::Feeds(size_t call, size_t metric) const {
+  const CallDef& def = def_.calls[call];
+  return metric >= def.first_metric && metric - def.first_metric < def.metric_count;
+}
+
+bool SeriesGroup::IsHeldBack(const PerDevice& state, size_t metric) const {
+  for (size_t call = 0; call < def_.calls.size(); ++call) {
+    const bool fine = state.calls[call].condition == SeriesCondition::kOk;
+    if (Feeds(call, metric) && !fine) return true;
+  }
+  return false;
+}
+
+bool SeriesGroup::Due(const Device& device, size_t call, int64_t t_ns) {
+  PerDevice& state = StateOf(device);
+  if (device.lost) {
+    SetCondition(state, call, SeriesCondition::kDeviceLost, device.lost_detail, t_ns);
+    return false;
+  }
+  return !state.calls[call].latched && t_ns >= state.calls[call].retry_at_ns;
+}
+
+bool SeriesGroup::Took(Device& device, size_t call, NvmlReturn rc, int64_t t_ns) {
+  session_.Note(device, rc, t_ns);
+  PerDevice& state = StateOf(device);
+  CallState& known = state.calls[call];
+  if (rc == kNvmlSuccess) {
+    known.wait_ns = 0;
+    return true;
+  }
+  known.latched = Latches(rc);
+  const bool slow = rc == kNvmlNoPermission || rc == kNvmlLibRmVersionMismatch;
+  known.wait_ns = slow ? kWaitMaxNs : std::clamp(2 * known.wait_ns, base::kNsPerSecond, kWaitMaxNs);
+  known.retry_at_ns = t_ns + known.wait_ns;
+  const std::string detail =
+      device.lost ? device.lost_detail
+                  : fmt::format("{}: {}", def_.calls[call].name, session_.library().ErrorText(rc));
+  SetCondition(state, call, device.lost ? SeriesCondition::kDeviceLost : ConditionOf(rc), detail,
+               t_ns);
+  return false;
+}
+
+void SeriesGroup::Unsupported(const Device& device, size_t call, const std::string& reason,
+                              int64_t t_ns) {
+  PerDevice& state = StateOf(device);
+  state.calls[call].latched = true;
+  SetCondition(state, call, SeriesCondition::kNotSupported, reason, t_ns);
+}
+
+void SeriesGroup::Absent(const Device& device, size_t call, const std::string& reason,
+                         int64_t t_ns) {
+  SetCondition(StateOf(device), call, SeriesCondition::kNotFound, reason, t_ns);
+}
+
+void SeriesGroup::Put(const Device& device, size_t metric, double value, model::Samples& out) {
+  PerDevice& state = StateOf(device);
+  for (size_t call = 0; call < def_.calls.size(); ++call) {
+    if (Feeds(call, metric)) SetCondition(state, call, SeriesCondition::kOk, "", out.t_ns);
+  }
+  out.values.push_back({.series = state.series[metric], .value = value});
+}
+
+void SeriesGroup::PutInRange(const Device& device, size_t metric, double value, double low,
+                             double high, model::Samples& out) {
+  if (value >= low && value <= high) {
+    Put(device, metric, value, out);
+  } else {
+    Drop(device, metric, fmt::format("{:.6g}", value), out.t_ns);
+  }
+}
+
+void SeriesGroup::Drop(const Device& device, size_t metric, const std::string& shown,
+                       int64_t t_ns) {
+  Dropped& dropped = StateOf(device).dropped[metric];
+  const bool first = dropped.told_at_ns == 0;
+  ++dropped.untold;
+  dropped.shown = shown;
+  if (first || t_ns - dropped.told_at_ns >= kTellAgainNs) {
+    TellDropped(device, metric, dropped, t_ns);
+  }
+}
+
+void SeriesGroup::TellDropped(const Device& device, size_t metric, Dropped& dropped, int64_t t_ns) {
+  sink_.Write(model::Loss{
+      .t_ns = t_ns,
+      .severity = model::LossSeverity::kDataLoss,
+      .kind = "value.out_of_range",
+      .count = dropped.untold,
+      .detail =
+          fmt::format("values of {}{}{} on {}; last {} {}", def_.metrics[metric].name,
+                      def_.metrics[metric].label.empty() ? "" : " ", def_.metrics[metric].label,
+                      device.uuid, dropped.shown, def_.metrics[metric].unit),
+      .help = "The driver gave an impossible number; a newer driver may not."});
+  dropped.untold = 0;
+  dropped.told_at_ns = t_ns;
+}
+
+}  // namespace epochmeter::collect::nvml

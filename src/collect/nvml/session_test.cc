@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collect/nvml/session.h"
+
+#include <gmock/gmock.h>
+
+#include "collect/nvml/replay_fixture.h"
+
+namespace epochmeter::collect::nvml {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+class SessionTest : public ReplayTest {
+ protected:
+  std::vector<std::string> EventNames() const {
+    std::vector<std::string> names;
+    for (const auto& event : Records<model::Event>()) names.push_back(event.name);
+    return names;
+  }
+};
+
+TEST_F(SessionTest, IdentifiesDevicesByUuidAndDescribesThem) {
+  SKIP_WITHOUT(SharedRecording("ddp_healthy"));
+  Play(SharedRecording("ddp_healthy"));
+  ASSERT_TRUE(session_->Open(*context_).ok());
+  ASSERT_TRUE(session_->Open(*context_).ok());
+  const auto entities = Records<model::EntityDef>();
+  ASSERT_EQ(entities.size(), 2U);
+  EXPECT_EQ(entities[1].scope, model::Scope::kGpu);
+  EXPECT_EQ(entities[1].name, session_->devices()[1].uuid);
+  EXPECT_THAT(entities[1].labels,
+              ElementsAre(std::make_pair("gpu", "1"), std::make_pair("uuid", entities[1].name)));
+  const model::Labels& about = entities[1].attributes;
+  EXPECT_THAT(about, testing::Contains(std::make_pair(std::string("name"), "NVIDIA H200")));
+  EXPECT_THAT(about,
+              testing::Contains(std::make_pair(std::string("driver_version"), "580.159.04")));
+  EXPECT_THAT(about,
+              testing::Contains(std::make_pair(std::string("max_sm_clock_hz"), "1980000000")));
+  EXPECT_THAT(about,
+              testing::Contains(std::make_pair(std::string("temperature_slowdown_c"), "89")));
+}
+
+TEST(SysfsBusIdTest, GivesTheFormOfSysfs) {
+  EXPECT_EQ(SysfsBusId("00000000:1A:00.0"), "0000:1a:00.0");
+  EXPECT_EQ(SysfsBusId("0000:1a:00.0"), "0000:1a:00.0");
+  EXPECT_EQ(SysfsBusId("00010000:1A:00.0"), "00010000:1a:00.0");
+}
+
+TEST_F(SessionTest, SkipsAndCountsDevicesItMayNotOpen) {
+  Play(R"({"devices":{"count":3,"values":{"power_mw":1000}},
+      "faults":[{"function":"nvmlDeviceGetHandleByIndex_v2","device":1,"return":4}]})");
+  ASSERT_TRUE(session_->Open(*context_).ok());
+  ASSERT_EQ(session_->devices().size(), 2U);
+  EXPECT_EQ(session_->devices()[1].index, 2U);
+  const auto losses = Records<model::Loss>();
+  ASSERT_EQ(losses.size(), 1U);
+  EXPECT_EQ(losses[0].kind, "gpu.not_accessible");
+  EXPECT_EQ(losses[0].count, 1U);
+  EXPECT_THAT(losses[0].detail, HasSubstr("GPU 1: Insufficient Permissions"));
+}
+
+TEST_F(SessionTest, FailsWithTheReasonWhenNoDeviceCanBeUsedAndSucceedsLater) {
+  Play(R"({"devices":{"count":1},
+      "faults":[{"function":"nvmlDeviceGetHandleByIndex_v2","return":17,"times":1}]})");
+  const auto first = session_->Open(*context_);
+  ASSERT_FALSE(first.ok());
+  EXPECT_EQ(first.error().what, "NVML gives access to no GPU");
+  EXPECT_THAT(first.error().why, HasSubstr("GPU 0"));
+  EXPECT_FALSE(session_->Open(*context_).ok()) << "within a second the error is kept";
+  env_.monotonic_ns = [] { return base::MonotonicNs() + 2 * base::kNsPerSecond; };
+  EXPECT_TRUE(session_->Open(*context_).ok());
+}
+
+TEST_F(SessionTest, KeepsRecordingTheOthersWhenAGpuIsLostAndTakesItBack) {
+  Play(R"({"devices":{"count":2,"values":{"util_gpu":50,"util_mem":5}},
+      "faults":[{"function":"nvmlDeviceGetUtilizationRates","device":0,"return":15,"times":1}]})");
+  const auto source = MakeSource(kGpuUtilization);
+  ASSERT_NE(source, nullptr);
+  auto samples = Sample(*source, 0);
+  EXPECT_EQ(Value(samples, "gpu.utilization", 0), std::nullopt);
+  EXPECT_EQ(Value(samples, "gpu.utilization", 1), 0.5);
+  EXPECT_THAT(States("gpu.utilization", 0), ElementsAre("device_lost: GPU is lost (15)"));
+  EXPECT_EQ(Value(Sample(*source, 29), "gpu.utilization", 0), std::nullopt)
+      << "no call before 30 s";
+  const uint32_t generation = session_->devices()[0].generation;
+  EXPECT_EQ(Value(Sample(*source, 30), "gpu.utilization", 0), 0.5);
+  EXPECT_GT(session_->devices()[0].generation, generation);
+  EXPECT_THAT(States("gpu.utilization", 0), ElementsAre("device_lost: GPU is lost (15)", "ok: "));
+  EXPECT_THAT(EventNames(), ElementsAre("gpu.lost", "gpu.back"));
+}
+
+TEST_F(SessionTest, StaysLostWhileTheBusIdGivesNoDevice) {
+  Play(R"({"devices":{"count":1,"values":{"util_gpu":50,"util_mem":5}},
+      "faults":[{"function":"nvmlDeviceGetUtilizationRates","return":15,"times":1},
+                {"function":"nvmlDeviceGetHandleByPciBusId_v2","return":6,"times":1}]})");
+  const auto source = MakeSource(kGpuUtilization);
+  Sample(*source, 0);
+  EXPECT_EQ(Value(Sample(*source, 30), "gpu.utilization"), std::nullopt);
+  EXPECT_EQ(Value(Sample(*source, 59), "gpu.utilization"), std::nullopt);
+  EXPECT_EQ(Value(Sample(*source, 60), "gpu.utilization"), 0.5);
+}
+
+TEST_F(SessionTest, TakesFiveUnknownAnswersInARowForALostDevice) {
+  Play(R"({"devices":{"count":1,"values":{"util_gpu":50,"util_mem":5}},
+      "faults":[{"function":"*","device":0,"return":999,"at_s":1}]})",
+       0.2);
+  const auto source = MakeSource(kGpuUtilization);
+  ASSERT_NE(source, nullptr);
+  setenv("EPOCHMETER_REPLAY_T0_NS", "0", 1);
+  while (!session_->devices()[0].lost) {
+    ASSERT_LT(session_->devices()[0].unknown_in_a_row, 5);
+    static double t_s = 0;
+    Sample(*source, t_s += 100);
+    ASSERT_LT(t_s, 1e7) << "the device was never marked lost";
+    const timespec wait{0, 20000000};
+    nanosleep(&wait, nullptr);
+  }
+  EXPECT_THAT(States("gpu.utilization").back(), HasSubstr("5 calls in a row"));
+}
+
+TEST_F(SessionTest, InitialisesAgainWhenNvmlSaysItIsNotInitialised) {
+  Play(R"({"devices":{"count":1,"values":{"util_gpu":50,"util_mem":5}},
+      "faults":[{"function":"nvmlDeviceGetUtilizationRates","return":1,"times":1}]})");
+  const auto source = MakeSource(kGpuUtilization);
+  const uint32_t generation = session_->devices()[0].generation;
+  EXPECT_EQ(Value(Sample(*source, 0), "gpu.utilization"), std::nullopt);
+  EXPECT_THAT(States("gpu.utilization").back(), HasSubstr("error: "));
+  EXPECT_EQ(Value(Sample(*source, 1), "gpu.utilization"), 0.5);
+  EXPECT_GT(session_->devices()[0].generation, generation);
+  EXPECT_EQ(States("gpu.utilization").back(), "ok: ");
+}
+
+}  // namespace
+}  // namespace epochmeter::collect::nvml

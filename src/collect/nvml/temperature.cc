@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// Temperatures of the GPU and of its memory: 1-2 us each.
+#include <array>
+
+#include "collect/nvml/device_source.h"
+#include "collect/nvml/nvml_sources.h"
+
+namespace epochmeter::collect::nvml {
+namespace {
+
+using model::MetricDef;
+
+consteval MetricDef Celsius(const char* label, const char* field, const char* help,
+                            const char* source) {
+  return model::Metric({.name = "gpu.temperature",
+                        .label = label,
+                        .field = field,
+                        .prometheus = "gpu_temperature_celsius",
+                        .unit = "Cel",
+                        .kind = model::MetricKind::kGauge,
+                        .scope = model::Scope::kGpu,
+                        .resolution = 1,
+                        .help = help,
+                        .source = source});
+}
+
+constexpr std::array kMetrics = {
+    Celsius("sensor=core", "temperature_c", "Temperature of the GPU die, whole degrees.",
+            "nvmlDeviceGetTemperatureV or nvmlDeviceGetTemperature"),
+    Celsius("sensor=memory", "memory_temperature_c",
+            "Temperature of the device memory; boards without the sensor have none.",
+            "NVML field 82"),
+};
+constexpr std::array<CallDef, 2> kCalls = {{
+    {"nvmlDeviceGetTemperature", 0, 1},
+    {"NVML field 82 (MEMORY_TEMP)", 1, 1},
+}};
+constexpr std::array<FieldRow, 1> kFields = {{{kNvmlFieldMemoryTemp, 1}}};
+
+constexpr double kMostCelsius = 150;
+
+// The newer call where the driver has and accepts it, else the older one.
+NvmlReturn GpuCelsius(const Reading& reading, int32_t* celsius) {
+  NvmlReturn rc = kNvmlFunctionNotFound;
+  if (reading.api.temperature_v != nullptr) {
+    NvmlTemperatureV1 request{};
+    request.version = kNvmlTemperatureV1Version;
+    request.sensor = kNvmlTemperatureGpu;
+    rc = reading.api.temperature_v(reading.device.handle, &request);
+    *celsius = request.temperature_c;
+  }
+  const bool refused =
+      rc == kNvmlFunctionNotFound || rc == kNvmlArgumentVersionMismatch || rc == kNvmlNotSupported;
+  if (!refused || reading.api.temperature == nullptr) return rc;
+  uint32_t older = 0;
+  rc = reading.api.temperature(reading.device.handle, kNvmlTemperatureGpu, &older);
+  *celsius = static_cast<int32_t>(older);
+  return rc;
+}
+
+void Read(const Reading& reading) {
+  const int64_t t_ns = reading.out.t_ns;
+  int32_t celsius = 0;
+  if (reading.group.Due(reading.device, 0, t_ns) &&
+      reading.group.Took(reading.device, 0, GpuCelsius(reading, &celsius), t_ns)) {
+    reading.PutInRange(0, celsius, -50, kMostCelsius);
+  }
+  for (const FieldReading& field : ReadFields(reading, kFields)) {
+    // Boards without the sensor answer 0 and success.
+    if (field.value == 0) {
+      reading.group.Absent(reading.device, 1, "the driver shows 0 degrees: no memory sensor", t_ns);
+    } else {
+      reading.PutInRange(1, field.value, -50, kMostCelsius);
+    }
+  }
+}
+
+base::Result<std::unique_ptr<Source>> Make(const SourceContext& context) {
+  return MakeDeviceSource(context, kMetrics, kCalls, Tier::kTick, &Read);
+}
+
+}  // namespace
+
+const SourceDef kGpuTemperature{.name = "gpu.temperature",
+                                .summary = "temperatures of GPU and memory",
+                                .metrics = kMetrics,
+                                .tier = Tier::kTick,
+                                .Make = &Make};
+
+}  // namespace epochmeter::collect::nvml
