@@ -34,9 +34,8 @@ std::optional<Mount> FindMount(std::string_view mountinfo, std::string_view cont
     const auto left = base::SplitWhitespace(line.substr(0, dash));
     const auto right = base::SplitWhitespace(line.substr(dash + 3));
     if (left.size() < 5 || right.size() < 3) continue;
-    const bool found = controller.empty()
-                           ? right[0] == "cgroup2"
-                           : right[0] == "cgroup" && HasItem(right[2], controller);
+    const bool found = controller.empty() ? right[0] == "cgroup2"
+                                          : right[0] == "cgroup" && HasItem(right[2], controller);
     if (found) return Mount{.root = std::string(left[3]), .point = std::string(left[4])};
   }
   return std::nullopt;
@@ -50,8 +49,7 @@ std::optional<std::string> FindPath(std::string_view cgroups, std::string_view c
     const size_t second = first == std::string_view::npos ? first : line.find(':', first + 1);
     if (second == std::string_view::npos) continue;
     const std::string_view controllers = line.substr(first + 1, second - first - 1);
-    const bool found =
-        controller.empty() ? controllers.empty() : HasItem(controllers, controller);
+    const bool found = controller.empty() ? controllers.empty() : HasItem(controllers, controller);
     if (found) return std::string(line.substr(second + 1));
   }
   return std::nullopt;

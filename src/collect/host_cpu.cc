@@ -28,10 +28,16 @@ constexpr model::MetricDef kCpuLimit = model::Metric(
      "sched_getaffinity, cgroup"});
 
 // The modes stand in the order of the "cpu" line.
-constexpr std::array<model::MetricDef, kModes + 2> kMetrics = {
-    model::host::kCpuUser,   model::host::kCpuNice,    model::host::kCpuSystem,
-    model::host::kCpuIdle,   model::host::kCpuIowait,  model::host::kCpuIrq,
-    model::host::kCpuSoftirq, model::host::kCpuSteal, kCpuCount, kCpuLimit};
+constexpr std::array<model::MetricDef, kModes + 2> kMetrics = {model::host::kCpuUser,
+                                                               model::host::kCpuNice,
+                                                               model::host::kCpuSystem,
+                                                               model::host::kCpuIdle,
+                                                               model::host::kCpuIowait,
+                                                               model::host::kCpuIrq,
+                                                               model::host::kCpuSoftirq,
+                                                               model::host::kCpuSteal,
+                                                               kCpuCount,
+                                                               kCpuLimit};
 
 class HostCpu : public Source {
  public:
@@ -47,8 +53,8 @@ class HostCpu : public Source {
         all_(context.env.proc_root + "/stat") {
     for (size_t i = 0; i < kMetrics.size(); ++i) {
       const Tier tier = i < kModes ? Tier::kTick : Tier::kSlow;
-      series_[i] = context.registry.AddSeries(host_, kMetrics[i],
-                                              TierPeriodNs(tier, context.tick_ns));
+      series_[i] =
+          context.registry.AddSeries(host_, kMetrics[i], TierPeriodNs(tier, context.tick_ns));
     }
   }
 
@@ -56,8 +62,10 @@ class HostCpu : public Source {
     EPM_ASSIGN(std::string_view text, totals_.Read());
     std::string_view word;
     if (!NextWord(text, word) || word != "cpu") {
-      return base::Error{.what = "cannot understand", .where = totals_.path(),
-                         .why = "the first line is not \"cpu\"", .what_to_do = ""};
+      return base::Error{.what = "cannot understand",
+                         .where = totals_.path(),
+                         .why = "the first line is not \"cpu\"",
+                         .what_to_do = ""};
     }
     // Kernels before 2.6.11 have fewer modes; what is not there stays absent.
     for (size_t mode = 0; mode < kModes; ++mode) {

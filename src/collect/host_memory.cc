@@ -22,11 +22,8 @@ class HostMemory : public Source {
  public:
   explicit HostMemory(const SourceContext& context)
       : states_(context.sink), file_(context.env.proc_root + "/meminfo") {
-    const model::EntityId host = context.registry.AddEntity({.id = 0,
-                                                             .scope = model::Scope::kHost,
-                                                             .name = "host",
-                                                             .labels = {},
-                                                             .attributes = {}});
+    const model::EntityId host = context.registry.AddEntity(
+        {.id = 0, .scope = model::Scope::kHost, .name = "host", .labels = {}, .attributes = {}});
     const int64_t period_ns = TierPeriodNs(Tier::kTick, context.tick_ns);
     for (size_t i = 0; i < kMetrics.size(); ++i) {
       series_[i] = context.registry.AddSeries(host, kMetrics[i], period_ns);

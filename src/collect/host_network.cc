@@ -24,8 +24,7 @@ consteval model::MetricDef NetCounter(std::string_view name, std::string_view fi
                         model::Scope::kHost, 1, help, "/proc/net/dev"});
 }
 constexpr std::array<model::MetricDef, 2> kMetrics = {
-    NetCounter("host.network.receive", "network_receive_bytes",
-               "host_network_receive_bytes_total",
+    NetCounter("host.network.receive", "network_receive_bytes", "host_network_receive_bytes_total",
                "Bytes that the device received; RDMA is not in it."),
     NetCounter("host.network.transmit", "network_transmit_bytes",
                "host_network_transmit_bytes_total",
@@ -105,7 +104,8 @@ class HostNetwork : public Source {
 
   // A container's own eth0 is one end of a veth pair too, but is not named so.
   bool IsCarrier(std::string_view name) const {
-    for (const std::string_view prefix : {"veth", "ifb", "dummy", "tap", "virbr", "docker", "cni"}) {
+    for (const std::string_view prefix :
+         {"veth", "ifb", "dummy", "tap", "virbr", "docker", "cni"}) {
       if (base::StartsWith(name, prefix)) return false;
     }
     const std::string folder = context_.env.sys_root + "/class/net/" + std::string(name);

@@ -60,11 +60,8 @@ std::optional<uint64_t> TotalOf(std::string_view text, std::string_view wanted) 
 class HostPressure : public Source {
  public:
   explicit HostPressure(const SourceContext& context) : states_(context.sink) {
-    const model::EntityId host = context.registry.AddEntity({.id = 0,
-                                                             .scope = model::Scope::kHost,
-                                                             .name = "host",
-                                                             .labels = {},
-                                                             .attributes = {}});
+    const model::EntityId host = context.registry.AddEntity(
+        {.id = 0, .scope = model::Scope::kHost, .name = "host", .labels = {}, .attributes = {}});
     const int64_t period_ns = TierPeriodNs(Tier::kTick, context.tick_ns);
     for (size_t i = 0; i < kMetrics.size(); ++i) {
       series_[i] = context.registry.AddSeries(host, kMetrics[i], period_ns);

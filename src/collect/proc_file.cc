@@ -108,8 +108,8 @@ void SeriesStates::Set(int64_t t_ns, model::SeriesId series, model::SeriesCondit
   auto& known = known_[series];
   if (known.first == condition && known.second == detail) return;
   known = {condition, detail};
-  sink_.Write(model::SeriesState{
-      .t_ns = t_ns, .series = series, .condition = condition, .detail = detail});
+  sink_.Write(
+      model::SeriesState{.t_ns = t_ns, .series = series, .condition = condition, .detail = detail});
 }
 
 model::SeriesCondition ConditionOf(int errno_value) {

@@ -70,13 +70,11 @@ std::optional<ProcIo> ParseProcIo(std::string_view text) {
   return ProcIo{.read_bytes = *read, .written_bytes = *written};
 }
 
-std::optional<std::string_view> EnvironValue(std::string_view environ_text,
-                                             std::string_view name) {
+std::optional<std::string_view> EnvironValue(std::string_view environ_text, std::string_view name) {
   while (!environ_text.empty()) {
     const size_t end = environ_text.find('\0');
     const std::string_view entry = environ_text.substr(0, end);
-    if (entry.size() > name.size() && entry[name.size()] == '=' &&
-        base::StartsWith(entry, name)) {
+    if (entry.size() > name.size() && entry[name.size()] == '=' && base::StartsWith(entry, name)) {
       return entry.substr(name.size() + 1);
     }
     if (end == std::string_view::npos) break;

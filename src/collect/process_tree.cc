@@ -27,12 +27,27 @@ namespace {
 namespace host = model::host;
 
 enum Metric : size_t {
-  kCpu, kRss, kThreads, kProcesses, kMajor, kRead, kWritten, kFds, kVoluntary, kInvoluntary, kPss,
+  kCpu,
+  kRss,
+  kThreads,
+  kProcesses,
+  kMajor,
+  kRead,
+  kWritten,
+  kFds,
+  kVoluntary,
+  kInvoluntary,
+  kPss,
   kMetricCount
 };
 constexpr std::array<model::MetricDef, kMetricCount> kMetrics = {
-    host::kTreeCpu, host::kTreeRss, host::kTreeThreads, host::kTreeProcesses,
-    host::kTreeMajorFaults, host::kTreeRead, host::kTreeWritten,
+    host::kTreeCpu,
+    host::kTreeRss,
+    host::kTreeThreads,
+    host::kTreeProcesses,
+    host::kTreeMajorFaults,
+    host::kTreeRead,
+    host::kTreeWritten,
     host::TreeGauge("process.fds", "open_fds", "process_tree_open_fds", "{file}",
                     "Open file descriptors of the run's processes.", "/proc/PID/fd"),
     host::TreeCounter("process.context_switches", "kind=voluntary", "voluntary_context_switches",
@@ -88,16 +103,14 @@ class ProcessTree : public Source {
         states_(context.sink),
         ticks_per_s_(static_cast<double>(::sysconf(_SC_CLK_TCK))),
         page_bytes_(static_cast<double>(::sysconf(_SC_PAGESIZE))) {
-    const model::EntityId tree =
-        context.registry.AddEntity({.id = 0,
-                                    .scope = model::Scope::kProcess,
-                                    .name = "tree",
-                                    .labels = {},
-                                    .attributes = {{"root_pid",
-                                                    std::to_string(context.job.root_pid)}}});
+    const model::EntityId tree = context.registry.AddEntity(
+        {.id = 0,
+         .scope = model::Scope::kProcess,
+         .name = "tree",
+         .labels = {},
+         .attributes = {{"root_pid", std::to_string(context.job.root_pid)}}});
     for (size_t i = 0; i < kMetricCount; ++i) {
-      series_[i] =
-          context.registry.AddSeries(tree, kMetrics[i], PeriodNs(i, context.tick_ns));
+      series_[i] = context.registry.AddSeries(tree, kMetrics[i], PeriodNs(i, context.tick_ns));
     }
     struct stat info {};
     // A folder of procfs has the size 0, and fd/ the number of its entries since Linux 6.2.
@@ -130,8 +143,7 @@ class ProcessTree : public Source {
     if (out.t_ns < part.next_ns) return;
     const int64_t begin_ns = context_.env.monotonic_ns();
     (this->*sample)(out);
-    part.Plan(out.t_ns, context_.env.monotonic_ns() - begin_ns,
-              PeriodNs(metric, context_.tick_ns));
+    part.Plan(out.t_ns, context_.env.monotonic_ns() - begin_ns, PeriodNs(metric, context_.tick_ns));
   }
 
   // Nothing when the process has ended; without I/O when that may not be read.
@@ -303,8 +315,9 @@ base::Result<std::unique_ptr<Source>> Make(const SourceContext& context) {
 }  // namespace
 
 const SourceDef kProcessTree = {.name = "process.tree",
-                                .summary = "CPU, memory, I/O, threads and files of the run's "
-                                           "processes together",
+                                .summary =
+                                    "CPU, memory, I/O, threads and files of the run's "
+                                    "processes together",
                                 .metrics = kMetrics,
                                 .tier = Tier::kTick,
                                 .Make = &Make};

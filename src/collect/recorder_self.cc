@@ -30,12 +30,12 @@ class RecorderSelf : public Source {
  public:
   explicit RecorderSelf(const SourceContext& context)
       : states_(context.sink), statm_(context.env.proc_root + "/self/statm") {
-    const model::EntityId self = context.registry.AddEntity(
-        {.id = 0,
-         .scope = model::Scope::kRun,
-         .name = context.process_label,
-         .labels = {{"process", context.process_label}},
-         .attributes = {}});
+    const model::EntityId self =
+        context.registry.AddEntity({.id = 0,
+                                    .scope = model::Scope::kRun,
+                                    .name = context.process_label,
+                                    .labels = {{"process", context.process_label}},
+                                    .attributes = {}});
     const int64_t period_ns = TierPeriodNs(Tier::kTick, context.tick_ns);
     for (size_t i = 0; i < kMetrics.size(); ++i) {
       series_[i] = context.registry.AddSeries(self, kMetrics[i], period_ns);
@@ -54,9 +54,9 @@ class RecorderSelf : public Source {
     if (text.ok() && NextUint(*text)) pages = NextUint(*text);
     if (pages) {
       states_.Set(out.t_ns, series_[1], model::SeriesCondition::kOk);
-      out.values.push_back({.series = series_[1],
-                            .value = static_cast<double>(*pages) *
-                                     static_cast<double>(::sysconf(_SC_PAGESIZE))});
+      out.values.push_back(
+          {.series = series_[1],
+           .value = static_cast<double>(*pages) * static_cast<double>(::sysconf(_SC_PAGESIZE))});
     } else {
       states_.Set(out.t_ns, series_[1],
                   text.ok() ? model::SeriesCondition::kError : ConditionOf(text.error().code),

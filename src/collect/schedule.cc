@@ -59,7 +59,7 @@ struct Entry {
   int64_t base_period_ns = 0;
   int64_t period_ns = 0;
   int64_t due_ns = 0;
-  int failures = 0;  // in a row
+  int failures = 0;    // in a row
   std::string reason;  // of the failure that was last told; empty while all is well
   CostWindow costs;
   model::SeriesId duration = 0, success = 0;
@@ -174,8 +174,7 @@ class RealSchedule : public Schedule {
       out.values.resize(first);
       Fail(entry, result.error(), now_ns);
     }
-    out.values.push_back(
-        {.series = entry.duration, .value = base::SecondsFromNs(wall_cost_ns)});
+    out.values.push_back({.series = entry.duration, .value = base::SecondsFromNs(wall_cost_ns)});
     out.values.push_back({.series = entry.success, .value = result.ok() ? 1.0 : 0.0});
   }
 
@@ -237,9 +236,9 @@ class RealSchedule : public Schedule {
     entry.period_ns = period_ns;
     entry.due_ns = InstantBefore(now_ns, period_ns) + period_ns;
     entry.costs.Clear();
-    Tell(entry, now_ns, slower ? "slowed" : "restored",
-         {{"period_s", base::SecondsFromNs(period_ns)},
-          {"cost_s", base::SecondsFromNs(*usual_ns)}});
+    Tell(
+        entry, now_ns, slower ? "slowed" : "restored",
+        {{"period_s", base::SecondsFromNs(period_ns)}, {"cost_s", base::SecondsFromNs(*usual_ns)}});
   }
 
   void Tell(const Entry& entry, int64_t now_ns, std::string state,

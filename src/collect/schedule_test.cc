@@ -1,2 +1,262 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "collect/schedule.h"
+
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <limits>
+
+#include "collect/source_test_util.h"
+
+namespace epochmeter::collect {
+namespace {
+
+using base::kNsPerMs;
+using base::kNsPerSecond;
+
+int64_t clock_ns = 0;  // hand-ticked
+int64_t ClockNs() { return clock_ns; }
+
+constexpr std::array<model::MetricDef, 2> kFakeMetrics = {
+    model::Metric({"fake.one", "", "one", "fake_one", "1", model::MetricKind::kGauge,
+                   model::Scope::kHost, 1, "First.", "test"}),
+    model::Metric({"fake.two", "", "two", "fake_two", "1", model::MetricKind::kGauge,
+                   model::Scope::kHost, 1, "Second.", "test"})};
+
+// How the fake sources behave; reset by each test.
+struct Script {
+  bool make_fails = false;
+  std::string sample_error;
+  int64_t cost_ns = 0;
+  double value = 1;
+  bool with_second = true;
+  int made = 0;
+  std::vector<int64_t> read_at_ns;
+};
+Script script;
+
+class FakeSource : public Source {
+ public:
+  explicit FakeSource(const SourceContext& context) {
+    const model::EntityId host = context.registry.AddEntity(
+        {.id = 0, .scope = model::Scope::kHost, .name = "host", .labels = {}, .attributes = {}});
+    for (size_t i = 0; i < 2; ++i) {
+      series_[i] = context.registry.AddSeries(host, kFakeMetrics[i], context.tick_ns);
+    }
+  }
+  base::Result<> Sample(model::Samples& out) override {
+    script.read_at_ns.push_back(clock_ns);
+    clock_ns += script.cost_ns;
+    out.values.push_back({.series = series_[0], .value = script.value});
+    if (!script.sample_error.empty()) {
+      return base::Error{.what = script.sample_error, .where = "", .why = "", .what_to_do = ""};
+    }
+    if (script.with_second) out.values.push_back({.series = series_[1], .value = 2});
+    return {};
+  }
+
+ private:
+  std::array<model::SeriesId, 2> series_{};
+};
+
+base::Result<std::unique_ptr<Source>> MakeFake(const SourceContext& context) {
+  ++script.made;
+  if (script.make_fails) {
+    return base::Error{.what = "no such device", .where = "", .why = "", .what_to_do = ""};
+  }
+  return std::unique_ptr<Source>(std::make_unique<FakeSource>(context));
+}
+
+constexpr SourceDef FakeDef(Tier tier) {
+  return {.name = "fake", .summary = "", .metrics = kFakeMetrics, .tier = tier, .Make = &MakeFake};
+}
+
+class ScheduleTest : public testing::Test {
+ protected:
+  void Start(Tier tier = Tier::kTick, int64_t begin_ns = 10'300 * kNsPerMs) {
+    clock_ns = begin_ns;
+    bench_.env.monotonic_ns = &ClockNs;
+    bench_.env.thread_cpu_ns = &ClockNs;
+    defs_ = {FakeDef(tier)};
+    schedule_ = Schedule::Make(bench_.context(), defs_, "recorder");
+  }
+  void SetUp() override { script = {}; }
+
+  // Runs all that is due until then, each at its instant.
+  void RunUntil(int64_t end_ns) {
+    while (schedule_->NextDueNs() <= end_ns) {
+      clock_ns = std::max(clock_ns, schedule_->NextDueNs());
+      schedule_->RunDue(clock_ns);
+    }
+    clock_ns = std::max(clock_ns, end_ns);
+  }
+  template <typename T>
+  std::vector<T> Records() const {
+    std::vector<T> found;
+    for (const model::Record& record : bench_.sink.records) {
+      if (const auto* typed = std::get_if<T>(&record)) found.push_back(*typed);
+    }
+    return found;
+  }
+  std::vector<std::string> Events() const {
+    std::vector<std::string> states;
+    for (const auto& event : Records<model::Event>()) {
+      states.emplace_back(event.Text("state").value_or("?"));
+    }
+    return states;
+  }
+  std::optional<double> Value(const model::Samples& samples, const std::string& field) const {
+    for (const auto& value : samples.values) {
+      if (bench_.registry.series(value.series).metric.field == field) return value.value;
+    }
+    return std::nullopt;
+  }
+  std::vector<int64_t> ReadAtMs() const {
+    std::vector<int64_t> ms;
+    for (const int64_t t : script.read_at_ns) ms.push_back(t / kNsPerMs);
+    return ms;
+  }
+
+  SourceBench bench_{"/nowhere"};
+  std::vector<SourceDef> defs_;
+  std::unique_ptr<Schedule> schedule_;
+};
+
+TEST_F(ScheduleTest, ReadsAtMultiplesOfTheInterval) {
+  Start();
+  EXPECT_EQ(schedule_->NextDueNs(), 11 * kNsPerSecond);
+  schedule_->RunDue(10'900 * kNsPerMs);
+  EXPECT_TRUE(script.read_at_ns.empty());
+  RunUntil(14 * kNsPerSecond);
+  EXPECT_EQ(ReadAtMs(), (std::vector<int64_t>{11000, 12000, 13000, 14000}));
+  const auto samples = Records<model::Samples>();
+  ASSERT_EQ(samples.size(), 4U);
+  EXPECT_EQ(samples[0].t_ns, 11 * kNsPerSecond);
+  EXPECT_EQ(Value(samples[0], "one"), 1.0);
+  EXPECT_EQ(Value(samples[0], "source_success"), 1.0);
+  EXPECT_EQ(Value(samples[0], "lag_s"), 0.0);
+}
+
+TEST_F(ScheduleTest, ALateTickIsReadOnceAndSaysWhen) {
+  Start();
+  schedule_->RunDue(11'004 * kNsPerMs);  // within 1 % of the interval
+  schedule_->RunDue(14'600 * kNsPerMs);  // three were missed
+  schedule_->RunDue(14'700 * kNsPerMs);  // nothing is due
+  const auto samples = Records<model::Samples>();
+  ASSERT_EQ(samples.size(), 2U);
+  EXPECT_EQ(samples[0].t_ns, 11 * kNsPerSecond);
+  EXPECT_EQ(samples[1].t_ns, 14'600 * kNsPerMs);
+  EXPECT_DOUBLE_EQ(Value(samples[1], "lag_s").value(), 2.6);
+  EXPECT_EQ(schedule_->NextDueNs(), 15 * kNsPerSecond);
+}
+
+TEST_F(ScheduleTest, SlowTiersAreReadFirstAtOnceThenInTheirPeriod) {
+  Start(Tier::kSlow);
+  RunUntil(32 * kNsPerSecond);
+  EXPECT_EQ(ReadAtMs(), (std::vector<int64_t>{11000, 20000, 30000}));
+}
+
+TEST_F(ScheduleTest, ReadsAllNowOnceIn50Ms) {
+  Start(Tier::kSlow);
+  schedule_->RunAllNow(12'345 * kNsPerMs);
+  schedule_->RunAllNow(12'390 * kNsPerMs);
+  schedule_->RunAllNow(12'400 * kNsPerMs);
+  const auto samples = Records<model::Samples>();
+  ASSERT_EQ(samples.size(), 2U);
+  EXPECT_EQ(samples[0].t_ns, 12'345 * kNsPerMs);
+  EXPECT_EQ(samples[1].t_ns, 12'400 * kNsPerMs);
+}
+
+TEST_F(ScheduleTest, ACostlySourceIsReadLessAndComesBack) {
+  Start();
+  script.cost_ns = 15 * kNsPerMs;  // 1.5 % of a second
+  RunUntil(26 * kNsPerSecond);
+  ASSERT_EQ(Events(), std::vector<std::string>{"slowed"});
+  const auto event = Records<model::Event>()[0];
+  EXPECT_EQ(event.Number("period_s"), 2.0);
+  EXPECT_DOUBLE_EQ(event.Number("cost_s").value(), 0.015);
+  EXPECT_EQ(event.name, "fake");
+  script.read_at_ns.clear();
+  RunUntil(32 * kNsPerSecond);
+  EXPECT_EQ(ReadAtMs(), (std::vector<int64_t>{28000, 30000, 32000}));
+  script.cost_ns = kNsPerMs;
+  RunUntil(80 * kNsPerSecond);
+  EXPECT_EQ(Events(), (std::vector<std::string>{"slowed", "restored"}));
+}
+
+TEST_F(ScheduleTest, OneLongReadingDoesNotSlowASource) {
+  Start();
+  RunUntil(20 * kNsPerSecond);
+  script.cost_ns = 400 * kNsPerMs;
+  RunUntil(21 * kNsPerSecond);
+  script.cost_ns = 0;
+  RunUntil(60 * kNsPerSecond);
+  EXPECT_TRUE(Events().empty());
+}
+
+TEST_F(ScheduleTest, AFailingSourceIsTriedWithBackOffAndToldOnce) {
+  Start();
+  RunUntil(11 * kNsPerSecond);
+  script.read_at_ns.clear();
+  script.sample_error = "device lost";
+  RunUntil(300 * kNsPerSecond);
+  EXPECT_EQ(ReadAtMs(), (std::vector<int64_t>{12000, 13000, 15000, 19000, 27000, 43000, 75000,
+                                              135000, 195000, 255000}));
+  EXPECT_EQ(Events(), std::vector<std::string>{"failing"});
+  EXPECT_GT(script.made, 1);  // made anew after three failures
+  const auto samples = Records<model::Samples>();
+  EXPECT_FALSE(Value(samples.back(), "one"));
+  EXPECT_EQ(Value(samples.back(), "source_success"), 0.0);
+  ASSERT_EQ(Records<model::SeriesState>().size(), 2U);
+  EXPECT_EQ(Records<model::SeriesState>()[0].condition, model::SeriesCondition::kError);
+}
+
+TEST_F(ScheduleTest, AfterAFailureOnlySeriesWithValuesAreWellAgain) {
+  Start();
+  RunUntil(11 * kNsPerSecond);
+  script.sample_error = "device lost";
+  RunUntil(12 * kNsPerSecond);
+  script.sample_error.clear();
+  script.with_second = false;
+  RunUntil(15 * kNsPerSecond);
+  EXPECT_EQ(Events(), (std::vector<std::string>{"failing", "ok"}));
+  const auto states = Records<model::SeriesState>();
+  ASSERT_EQ(states.size(), 3U);
+  EXPECT_EQ(states[2].condition, model::SeriesCondition::kOk);
+  EXPECT_EQ(bench_.registry.series(states[2].series).metric.field, "one");
+  EXPECT_EQ(ReadAtMs(), (std::vector<int64_t>{11000, 12000, 13000, 14000, 15000}));
+}
+
+TEST_F(ScheduleTest, ASourceThatCannotBeMadeIsToldOnceAndTriedAgain) {
+  script.make_fails = true;
+  Start();
+  RunUntil(30 * kNsPerSecond);
+  EXPECT_EQ(Events(), std::vector<std::string>{"unavailable"});
+  EXPECT_EQ(Records<model::Event>()[0].Text("reason"), "no such device");
+  EXPECT_EQ(script.made, 5);  // at 10.3, 11.3, 13.3, 17.3, 25.3
+  script.make_fails = false;
+  RunUntil(43 * kNsPerSecond);
+  EXPECT_EQ(Events(), (std::vector<std::string>{"unavailable", "ok"}));
+  EXPECT_EQ(ReadAtMs(), (std::vector<int64_t>{41300, 42000, 43000}));
+}
+
+TEST_F(ScheduleTest, ValuesThatAreNoNumbersAreCountedAsLoss) {
+  Start();
+  script.value = std::numeric_limits<double>::quiet_NaN();
+  RunUntil(11 * kNsPerSecond);
+  const auto samples = Records<model::Samples>();
+  EXPECT_FALSE(Value(samples[0], "one"));
+  EXPECT_EQ(Value(samples[0], "two"), 2.0);
+  ASSERT_EQ(Records<model::Loss>().size(), 1U);
+  EXPECT_EQ(Records<model::Loss>()[0].kind, "value.not_finite");
+}
+
+TEST_F(ScheduleTest, WithoutSourcesNothingIsDue) {
+  bench_.env.monotonic_ns = &ClockNs;
+  const auto schedule = Schedule::Make(bench_.context(), {}, "sampler");
+  EXPECT_EQ(schedule->NextDueNs(), std::numeric_limits<int64_t>::max());
+  EXPECT_EQ(bench_.registry.entities().back().name, "sampler");
+}
+
+}  // namespace
+}  // namespace epochmeter::collect

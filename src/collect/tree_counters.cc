@@ -56,35 +56,48 @@ uint64_t TreeCounters::ReapedCpuSince(const ProcessCounts& process) const {
   return Above(process.reaped_cpu_ticks, same ? known->second.reaped_cpu_ticks : 0);
 }
 
-// Reads again what may have changed hands during the scan: a parent that does not yet show an ended
-// child, and children that a parent may have reaped after they were read. True when `now` changed.
-bool TreeCounters::Settle(Processes& now, std::map<ProcKey, bool>& checked,
-                          const Reread& reread) const {
+uint64_t TreeCounters::SurplusOf(const ProcessCounts& process, const Heirs& heirs) const {
+  const auto share = heirs.find(process.key.pid);
+  return Above(ReapedCpuSince(process), share == heirs.end() ? 0 : share->second[kCpuTicks]);
+}
+
+// What may have changed hands during the scan: heirs, which may have been read before they reaped,
+// and children of a parent that reaped more than the ended ones explain, since they may have been
+// read before they were reaped. Where the parent has ended too, any surplus may hold the child.
+std::vector<ProcKey> TreeCounters::Doubtful(const Processes& now) const {
   TreeCounts unused{};
-  Heirs heirs = Inherited(now, &unused);
+  const Heirs heirs = Inherited(now, &unused);
   std::vector<ProcKey> doubtful;
+  uint64_t most_surplus = 0;
   for (const auto& [pid, process] : now) {
-    const uint64_t inherited = heirs.contains(pid) ? heirs[pid][kCpuTicks] : 0;
-    if (ReapedCpuSince(process) < inherited) doubtful.push_back(process.key);
+    if (heirs.contains(pid)) doubtful.push_back(process.key);
+    most_surplus = std::max(most_surplus, SurplusOf(process, heirs));
+  }
+  if (most_surplus == 0) return doubtful;
+  for (const auto& [pid, process] : now) {
     const auto parent = now.find(process.parent);
-    if (parent == now.end()) continue;
-    const auto share = heirs.find(process.parent);
-    const uint64_t explained = share == heirs.end() ? 0 : share->second[kCpuTicks];
-    const uint64_t surplus = Above(ReapedCpuSince(parent->second), explained);
+    const uint64_t surplus = parent == now.end() ? most_surplus : SurplusOf(parent->second, heirs);
     if (surplus > 0 && process.own_and_reaped[kCpuTicks] <= surplus) {
       doubtful.push_back(process.key);
     }
   }
+  return doubtful;
+}
+
+// Reads the doubtful again, each a few times at most. True when `now` changed.
+bool TreeCounters::Settle(Processes& now, std::map<ProcKey, int>& checks,
+                          const Reread& reread) const {
+  constexpr int kMostChecks = 3;
   bool changed = false;
-  for (const ProcKey& key : doubtful) {
-    if (!checked.emplace(key, true).second) continue;
+  for (const ProcKey& key : Doubtful(now)) {
+    if (++checks[key] > kMostChecks) continue;
     const auto again = reread(key);
     if (again && again->key == key) {
+      changed |= again->own_and_reaped != now.at(key.pid).own_and_reaped;
       now[key.pid] = *again;
     } else {
-      now.erase(key.pid);
+      changed |= now.erase(key.pid) > 0;
     }
-    changed = true;
   }
   return changed;
 }
@@ -96,25 +109,23 @@ void TreeCounters::Keep(const Processes& now) {
     const ProcessCounts& heir = now.at(pid);
     const ProcessCounts& heir_before = before_.at(pid);
     const uint64_t reaped_cpu = ReapedCpuSince(heir);
-    const uint64_t reaped_faults = Above(heir.reaped_major_faults,
-                                         heir_before.reaped_major_faults);
+    const uint64_t reaped_faults = Above(heir.reaped_major_faults, heir_before.reaped_major_faults);
     ended_[kCpuTicks] += Above(inherited[kCpuTicks], reaped_cpu);
     ended_[kMajorFaults] += Above(inherited[kMajorFaults], reaped_faults);
-    // The kernel shows own and reaped I/O as one number; the CPU time tells whether it was passed
-    // on. Without CPU time to tell by, a rise of the heir's number is taken for the child's.
+    // The kernel shows own and reaped I/O as one number. An heir that reaped no CPU time got no
+    // I/O either; else its rise is taken for what it got, so that nothing counts twice.
     for (const TreeCounter io : {kReadBytes, kWrittenBytes}) {
       const uint64_t rise = Above(heir.own_and_reaped[io], heir_before.own_and_reaped[io]);
-      const bool told = inherited[kCpuTicks] > 0 || reaped_cpu > 0;
-      const bool passed_on = told && reaped_cpu >= inherited[kCpuTicks];
-      ended_[io] += told && !passed_on ? inherited[io] : Above(inherited[io], rise);
+      const bool vanished = reaped_cpu == 0 && inherited[kCpuTicks] > 0;
+      ended_[io] += vanished ? inherited[io] : Above(inherited[io], rise);
     }
   }
 }
 
 void TreeCounters::Update(const std::vector<ProcessCounts>& live, const Reread& reread) {
   Processes now = ByPid(live);
-  std::map<ProcKey, bool> checked;
-  while (Settle(now, checked, reread)) {
+  std::map<ProcKey, int> checks;
+  while (Settle(now, checks, reread)) {
   }
   Keep(now);
   TreeCounts sum = ended_;

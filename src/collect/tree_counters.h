@@ -50,7 +50,9 @@ class TreeCounters {
   bool Lives(const ProcessCounts& before, const Processes& now) const;
   Heirs Inherited(const Processes& now, TreeCounts* without_heir) const;
   uint64_t ReapedCpuSince(const ProcessCounts& process) const;
-  bool Settle(Processes& now, std::map<ProcKey, bool>& checked, const Reread& reread) const;
+  uint64_t SurplusOf(const ProcessCounts& process, const Heirs& heirs) const;
+  std::vector<ProcKey> Doubtful(const Processes& now) const;
+  bool Settle(Processes& now, std::map<ProcKey, int>& checks, const Reread& reread) const;
   void Keep(const Processes& now);
 
   Processes before_;

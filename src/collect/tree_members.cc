@@ -37,7 +37,8 @@ base::Result<TreeMembers> TreeMembers::Make(const std::string& proc_root, int32_
     return base::Error{
         .what = fmt::format("cannot see process {}", root_pid),
         .where = proc_root,
-        .why = "it has ended, belongs to another user under hidepid, or is in another pid namespace",
+        .why =
+            "it has ended, belongs to another user under hidepid, or is in another pid namespace",
         .what_to_do = "check the pid"};
   }
   tree.root_ = root->key;
@@ -83,8 +84,7 @@ bool TreeMembers::TakeIfExcluded(Candidate& candidate) {
   const ProcStat& stat = candidate.stat;
   if (stat.key == root_) return false;
   const auto parent = outsiders_.find(stat.parent);
-  const bool by_parent =
-      parent != outsiders_.end() && parent->second.verdict == Verdict::kExcluded;
+  const bool by_parent = parent != outsiders_.end() && parent->second.verdict == Verdict::kExcluded;
   if (!by_parent && !excluded_pids_.contains(stat.parent) &&
       !excluded_pids_.contains(stat.key.pid)) {
     return false;
@@ -97,10 +97,9 @@ bool TreeMembers::TakeIfExcluded(Candidate& candidate) {
 
 bool TreeMembers::TakeIfMember(Candidate& candidate) {
   const ProcStat& stat = candidate.stat;
-  const bool member = stat.key == root_ || before_.contains(stat.key) ||
-                      member_pids_.contains(stat.parent) ||
-                      founded_groups_.contains(stat.session) ||
-                      founded_groups_.contains(stat.group);
+  const bool member =
+      stat.key == root_ || before_.contains(stat.key) || member_pids_.contains(stat.parent) ||
+      founded_groups_.contains(stat.session) || founded_groups_.contains(stat.group);
   if (member) Take(candidate);
   return member;
 }
@@ -157,6 +156,10 @@ base::Result<> TreeMembers::Scan() {
   }
   if (errno != 0) return base::SystemError("cannot list processes", "/proc", errno);
 
+  // A new process with the number of a founded group: the group has ended and its pid was free.
+  for (const Candidate& candidate : candidates) {
+    if (!before_.contains(candidate.stat.key)) founded_groups_.erase(candidate.stat.key.pid);
+  }
   Spread(candidates);
   for (Candidate& candidate : candidates) {
     if (candidate.decided) continue;
