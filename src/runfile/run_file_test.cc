@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writing and reading back, without faults.
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <cmath>
+
+#include "runfile/memory_file_system.h"
+#include "runfile/recover.h"
+#include "runfile/run_reader.h"
+#include "runfile/run_writer.h"
+#include "runfile/test_run.h"
+
+namespace epochmeter::runfile {
+namespace {
+
+constexpr char kPath[] = "a.emr";
+constexpr char kTail[] = "a.emr.tail";
+
+model::RunEnd EndAt(int64_t t_ns) {
+  return {.t_ns = t_ns, .reason = "exited", .exit_code = 0, .signal = {}};
+}
+
+std::unique_ptr<RunWriter> Create(MemoryFileSystem& files, uint32_t ticks_per_seal = 600) {
+  RunWriter::Options options;
+  options.file_system = &files;
+  options.ticks_per_seal = ticks_per_seal;
+  auto writer = RunWriter::Create(kPath, options);
+  EXPECT_TRUE(writer.ok()) << writer.error().Message();
+  return std::move(writer).value();
+}
+
+bool IsTick(const model::Record& record) { return std::holds_alternative<model::Samples>(record); }
+
+class RoundTrip : public testing::TestWithParam<int> {};
+
+TEST_P(RoundTrip, GivesBackEveryRecordWhileLiveAndWhenFinished) {
+  const auto seed = static_cast<uint64_t>(GetParam());
+  RandomRecords random(seed);
+  MemoryFileSystem files;
+  const std::vector<model::Record> records = MakeRun(seed, 300);
+  auto writer = Create(files, static_cast<uint32_t>(10 + random.Below(100)));
+  for (const model::Record& record : records) {
+    if (IsTick(record) && random.Chance(0.7)) {
+      ASSERT_TRUE(writer->Flush().ok());
+    }
+    writer->Write(record);
+  }
+  ASSERT_TRUE(writer->Flush().ok());
+  const model::Run expected = BuildRun(records);
+  {
+    const auto live = OpenRun(kPath, &files);
+    ASSERT_TRUE(live.ok()) << live.error().Message();
+    ExpectSameRecords(*live, expected);
+    ExpectSameValues(*live, expected);
+    ExpectSameSummaries(*live, expected, random, 300);
+    EXPECT_EQ(live->losses, expected.losses);
+    EXPECT_FALSE(live->end);
+  }
+  ASSERT_TRUE(writer->Finish(EndAt(expected.span.end_ns)).ok());
+  const auto run = OpenRun(kPath, &files);
+  ASSERT_TRUE(run.ok()) << run.error().Message();
+  ExpectSameRecords(*run, expected);
+  ExpectSameValues(*run, expected);
+  ExpectSameSummaries(*run, expected, random, 300);
+  EXPECT_EQ(run->end, EndAt(expected.span.end_ns));
+  EXPECT_FALSE(files.Exists(kTail));
+  const auto verified = VerifyRun(kPath, &files);
+  ASSERT_TRUE(verified.ok());
+  EXPECT_TRUE(verified->Intact());
+  EXPECT_TRUE(verified->finished);
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, RoundTrip, testing::Range(1, 25));
+
+TEST(RunFile, RoundsValuesToTheirResolutionBeforeAndAfterSealing) {
+  MemoryFileSystem files;
+  auto writer = Create(files);
+  writer->Write(model::EntityDef{.id = 0, .name = "gpu", .labels = {}, .attributes = {}});
+  model::SeriesDef def{.id = 0, .entity = 0, .period_ns = 1, .metric = {}};
+  def.metric.resolution = 0.1;
+  writer->Write(def);
+  writer->Write(model::Samples{.t_ns = 5, .values = {{.series = 0, .value = 702.4321}}});
+  ASSERT_TRUE(writer->Flush().ok());
+  for (int pass = 0; pass < 2; ++pass) {
+    const auto run = OpenRun(kPath, &files);
+    ASSERT_TRUE(run.ok());
+    EXPECT_EQ(run->store->Read(0, {})->value, std::vector<double>{702.4});
+    ASSERT_TRUE(writer->Seal().ok());
+  }
+}
+
+TEST(RunFile, CountsValuesThatItCanNotStoreInsteadOfInventingThem) {
+  MemoryFileSystem files;
+  auto writer = Create(files);
+  model::SeriesDef def{.id = 0, .entity = 0, .period_ns = 1, .metric = {}};
+  def.metric.resolution = 1;
+  writer->Write(def);
+  writer->Write(model::Samples{.t_ns = 5,
+                               .values = {{.series = 0, .value = std::nan("")},
+                                          {.series = 0, .value = 1e300},
+                                          {.series = 9, .value = 1},
+                                          {.series = 0, .value = 7}}});
+  ASSERT_TRUE(writer->Finish(EndAt(6)).ok());
+  const auto run = OpenRun(kPath, &files);
+  ASSERT_TRUE(run.ok());
+  EXPECT_EQ(run->store->Read(0, {})->value, std::vector<double>{7});
+  ASSERT_EQ(run->losses.size(), 1u);
+  EXPECT_EQ(run->losses[0].kind, "value.out_of_range");
+  EXPECT_EQ(run->losses[0].count, 3u);
+}
+
+TEST(RunFile, CreateRefusesAnExistingFileAndAStrayTail) {
+  MemoryFileSystem files;
+  RunWriter::Options options;
+  options.file_system = &files;
+  files.SetBytes(kPath, "something");
+  auto refused = RunWriter::Create(kPath, options);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, EEXIST);
+  EXPECT_EQ(files.Bytes(kPath), "something");
+
+  MemoryFileSystem with_tail;
+  options.file_system = &with_tail;
+  with_tail.SetBytes(kTail, "a tail");
+  EXPECT_FALSE(RunWriter::Create(kPath, options).ok());
+  EXPECT_EQ(with_tail.Bytes(kTail), "a tail");
+  options.force = true;
+  EXPECT_TRUE(RunWriter::Create(kPath, options).ok());
+}
+
+TEST(RunFile, ASecondWriterIsRefusedAndWritesNothing) {
+  MemoryFileSystem files;
+  auto writer = Create(files);
+  writer->Write(MakeRun(1, 0)[0]);
+  ASSERT_TRUE(writer->Flush().ok());
+  const std::string main = files.Bytes(kPath), tail = files.Bytes(kTail);
+  RunWriter::Options options;
+  options.file_system = &files;
+  options.force = true;
+  EXPECT_FALSE(RunWriter::Create(kPath, options).ok());
+  EXPECT_FALSE(RunWriter::Resume(kPath, options).ok());
+  EXPECT_FALSE(RecoverRun(kPath, &files).ok());
+  EXPECT_EQ(files.Bytes(kPath), main);
+  EXPECT_EQ(files.Bytes(kTail), tail);
+}
+
+TEST(RunFile, TheTailOfAnotherRunIsReportedAndIgnored) {
+  MemoryFileSystem one, two;
+  auto first = Create(one);
+  auto second = Create(two);
+  for (const auto& record : MakeRun(1, 5)) first->Write(record);
+  for (const auto& record : MakeRun(2, 5)) second->Write(record);
+  ASSERT_TRUE(first->Seal().ok());
+  ASSERT_TRUE(second->Flush().ok());
+  one.SetBytes(kTail, two.Bytes(kTail));
+  const auto run = OpenRun(kPath, &one);
+  ASSERT_TRUE(run.ok());
+  EXPECT_EQ(run->info->run_id, "run 1");
+  EXPECT_EQ(run->losses.back().kind, "file.foreign_tail");
+  ExpectSameValues(*run, BuildRun(MakeRun(1, 5)));
+}
+
+TEST(RunFile, ARunFilePastedIntoItsOwnLogIsNeverReadAsFrames) {
+  MemoryFileSystem files;
+  auto writer = Create(files);
+  const auto records = MakeRun(3, 20);
+  for (const auto& record : records) writer->Write(record);
+  ASSERT_TRUE(writer->Flush().ok());
+  writer->Write(model::LogText{.t_ns = 1, .stream = 1, .text = files.Bytes(kTail)});
+  ASSERT_TRUE(writer->Flush().ok());
+  // The header of the frame that holds the text is damaged: the search goes through the text.
+  std::string tail = files.Bytes(kTail);
+  const size_t last = tail.find("\xE7\xC5\x9A\xF3", files.Bytes(kTail).size() / 2 - 100);
+  ASSERT_NE(last, std::string::npos);
+  tail[last + 8] ^= 1;
+  files.SetBytes(kTail, tail);
+  const auto run = OpenRun(kPath, &files);
+  ASSERT_TRUE(run.ok());
+  ExpectSameValues(*run, BuildRun(records));
+  EXPECT_EQ(run->events.size(), BuildRun(records).events.size());
+}
+
+TEST(RunFile, SaysWhyAPathIsNoRunFile) {
+  MemoryFileSystem files;
+  EXPECT_EQ(OpenRun("absent", &files).error().code, ENOENT);
+  files.SetBytes("empty", "");
+  EXPECT_EQ(OpenRun("empty", &files).error().why, "it is empty");
+  files.SetBytes("text", std::string(100000, 'x'));
+  EXPECT_EQ(OpenRun("text", &files).error().what, "not a run file");
+  auto writer = Create(files);
+  EXPECT_NE(OpenRun(kTail, &files).error().why.find("tail"), std::string::npos);
+}
+
+TEST(RunFile, OpensATailWithoutItsMainFile) {
+  MemoryFileSystem files;
+  auto writer = Create(files);
+  const auto records = MakeRun(4, 10);
+  for (const auto& record : records) writer->Write(record);
+  ASSERT_TRUE(writer->Flush().ok());
+  ASSERT_TRUE(files.Remove(kPath).ok());
+  const auto run = OpenRun(kPath, &files);
+  ASSERT_TRUE(run.ok());
+  EXPECT_EQ(run->losses.back().kind, "file.missing_main");
+  ExpectSameValues(*run, BuildRun(records));
+}
+
+}  // namespace
+}  // namespace epochmeter::runfile
