@@ -280,6 +280,22 @@ TEST(NvmlReplay, EndsAFaultAfterItsTimeAndShowsGarbageWhenTold) {
   EXPECT_NEAR(nvml.U32("nvmlDeviceGetPowerUsage", nvml.Device(1)), 1850, 20);
 }
 
+TEST(NvmlReplay, SpendsTheMeasuredTimeAndPlaysFasterWhenAsked) {
+  setenv("EPOCHMETER_REPLAY_LATENCY", "1", 1);
+  setenv("EPOCHMETER_REPLAY_SPEED", "100", 1);
+  Replay nvml(WriteScript(R"({"devices":{"count":1,"values":{
+      "energy_mj":{"start":0,"per_s":1000}}}})"));
+  ASSERT_EQ(nvml("nvmlInit_v2"), kNvmlSuccess);
+  unsetenv("EPOCHMETER_REPLAY_LATENCY");
+  unsetenv("EPOCHMETER_REPLAY_SPEED");
+  SleepMs(50);
+  uint64_t energy_mj = 0;
+  const int64_t begin_ns = MonotonicNs();
+  EXPECT_EQ(nvml("nvmlDeviceGetTotalEnergyConsumption", nvml.Device(0), &energy_mj), kNvmlSuccess);
+  EXPECT_GE(MonotonicNs() - begin_ns, 3300000);
+  EXPECT_GE(energy_mj, 5000U) << "50 ms are 5 s of play time";
+}
+
 TEST(NvmlReplay, CrashesWithSigsegvWhenTheScriptSaysSo) {
   const std::string script = WriteScript(
       R"({"devices":{"count":1},"faults":[{"function":"nvmlDeviceGetName","crash":true}]})");

@@ -4,29 +4,12 @@
 
 #include "collect/nvml/device_source.h"
 #include "collect/nvml/nvml_sources.h"
+#include "model/gpu_metrics.h"
 
 namespace epochmeter::collect::nvml {
 namespace {
 
-using model::MetricDef;
-
-consteval MetricDef Hertz(const char* label, const char* field, const char* help) {
-  return model::Metric({.name = "gpu.clock",
-                        .label = label,
-                        .field = field,
-                        .prometheus = "gpu_clock_hertz",
-                        .unit = "Hz",
-                        .kind = model::MetricKind::kGauge,
-                        .scope = model::Scope::kGpu,
-                        .resolution = 1e6,
-                        .help = help,
-                        .source = "nvmlDeviceGetClockInfo"});
-}
-
-constexpr std::array kMetrics = {
-    Hertz("domain=sm", "sm_clock_hz", "Present clock of the SMs; high while idle is normal."),
-    Hertz("domain=mem", "memory_clock_hz", "Present clock of the device memory."),
-};
+constexpr std::array kMetrics = {model::gpu::kSmClock, model::gpu::kMemoryClock};
 constexpr std::array<CallDef, 2> kCalls = {{
     {"nvmlDeviceGetClockInfo(SM)", 0, 1},
     {"nvmlDeviceGetClockInfo(MEM)", 1, 1},

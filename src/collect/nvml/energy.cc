@@ -5,24 +5,12 @@
 
 #include "collect/nvml/device_source.h"
 #include "collect/nvml/nvml_sources.h"
+#include "model/gpu_metrics.h"
 
 namespace epochmeter::collect::nvml {
 namespace {
 
-constexpr std::array kMetrics = {
-    model::Metric({.name = "gpu.energy",
-                   .label = "",
-                   .field = "energy_j",
-                   .prometheus = "gpu_energy_joules_total",
-                   .unit = "J",
-                   .kind = model::MetricKind::kCounter,
-                   .scope = model::Scope::kGpu,
-                   .resolution = 0.001,
-                   .help =
-                       "Energy used since the driver was loaded; a fall is a reset of driver or "
-                       "GPU. Renewed each 100 ms.",
-                   .source = "nvmlDeviceGetTotalEnergyConsumption"}),
-};
+constexpr std::array kMetrics = {model::gpu::kEnergy};
 constexpr std::array<CallDef, 1> kCalls = {{{"nvmlDeviceGetTotalEnergyConsumption", 0, 1}}};
 
 void Read(const Reading& reading) {

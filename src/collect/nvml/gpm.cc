@@ -10,75 +10,25 @@
 #include "base/clock.h"
 #include "collect/nvml/device_source.h"
 #include "collect/nvml/nvml_sources.h"
+#include "model/gpu_activity_metrics.h"
 
 namespace epochmeter::collect::nvml {
 namespace {
 
-using model::MetricDef;
-
-consteval MetricDef Gpm(const char* name, const char* label, const char* field,
-                        const char* prometheus, const char* unit, double resolution,
-                        const char* help, const char* source) {
-  return model::Metric({.name = name,
-                        .label = label,
-                        .field = field,
-                        .prometheus = prometheus,
-                        .unit = unit,
-                        .kind = model::MetricKind::kGauge,
-                        .scope = model::Scope::kGpu,
-                        .resolution = resolution,
-                        .help = help,
-                        .source = source});
-}
-
-consteval MetricDef Ratio(const char* name, const char* label, const char* field,
-                          const char* prometheus, const char* help, const char* source) {
-  return Gpm(name, label, field, prometheus, "1", 1e-5, help, source);
-}
-
-consteval MetricDef Rate(const char* name, const char* field, const char* prometheus,
-                         const char* help, const char* source) {
-  return Gpm(name, "", field, prometheus, "By/s", 1, help, source);
-}
+namespace gpu = model::gpu;
 
 constexpr std::array kMetrics = {
-    Ratio("gpu.engine.active", "", "engine_active_ratio", "gpu_graphics_engine_active_ratio",
-          "Share of the window in which the compute or graphics engine was busy.", "NVML GPM 1"),
-    Ratio("gpu.sm.active", "", "sm_active_ratio", "gpu_sm_active_ratio",
-          "Share of SM cycles with at least one warp resident, mean over SMs and the window.",
-          "NVML GPM 2"),
-    Ratio("gpu.sm.occupancy", "", "sm_occupancy_ratio", "gpu_sm_occupancy_ratio",
-          "Resident warps as a share of what the SMs can hold, mean over the window.",
-          "NVML GPM 3"),
-    Ratio("gpu.integer.active", "", "integer_active_ratio", "gpu_integer_active_ratio",
-          "Share of cycles in which the integer pipes were busy.", "NVML GPM 4"),
-    Ratio("gpu.tensor.active", "", "tensor_active_ratio", "gpu_tensor_active_ratio",
-          "Share of cycles in which the tensor cores were busy.", "NVML GPM 5"),
-    Ratio("gpu.dram.active", "", "dram_active_ratio", "gpu_dram_active_ratio",
-          "Memory traffic as a share of the peak bandwidth.", "NVML GPM 10"),
-    Ratio("gpu.fp.active", "precision=fp64", "fp64_active_ratio", "gpu_fp_active_ratio",
-          "Share of cycles in which the FP64 pipes were busy.", "NVML GPM 11"),
-    Ratio("gpu.fp.active", "precision=fp32", "fp32_active_ratio", "gpu_fp_active_ratio",
-          "Share of cycles in which the FP32 pipes were busy.", "NVML GPM 12"),
-    Ratio("gpu.fp.active", "precision=fp16", "fp16_active_ratio", "gpu_fp_active_ratio",
-          "Share of cycles in which the FP16 pipes (not tensor cores) were busy.", "NVML GPM 13"),
-    Rate("gpu.pcie.tx", "pcie_transmit_bytes_per_s", "gpu_pcie_transmit_bytes_per_second",
-         "PCIe traffic from the GPU, mean over the window.", "NVML GPM 20"),
-    Rate("gpu.pcie.rx", "pcie_receive_bytes_per_s", "gpu_pcie_receive_bytes_per_second",
-         "PCIe traffic to the GPU, mean over the window.", "NVML GPM 21"),
-    Rate("gpu.nvlink.rx_rate", "nvlink_receive_bytes_per_s", "gpu_nvlink_receive_bytes_per_second",
-         "NVLink traffic to the GPU over all links, mean over the window.", "NVML GPM 60"),
-    Rate("gpu.nvlink.tx_rate", "nvlink_transmit_bytes_per_s",
-         "gpu_nvlink_transmit_bytes_per_second",
-         "NVLink traffic from the GPU over all links, mean over the window.", "NVML GPM 61"),
-};
+    gpu::kEngineActive,      gpu::kSmActive,          gpu::kSmOccupancy,      gpu::kIntegerActive,
+    gpu::kTensorActive,      gpu::kTensorHalfActive,  gpu::kDramActive,       gpu::kFp64Active,
+    gpu::kFp32Active,        gpu::kFp16Active,        gpu::kPcieTransmitRate, gpu::kPcieReceiveRate,
+    gpu::kNvlinkReceiveRate, gpu::kNvlinkTransmitRate};
 constexpr size_t kCount = kMetrics.size();
 
 constexpr std::array<uint32_t, kCount> kIds = {
-    kNvmlGpmGraphicsUtil,  kNvmlGpmSmUtil,     kNvmlGpmSmOccupancy, kNvmlGpmIntegerUtil,
-    kNvmlGpmAnyTensorUtil, kNvmlGpmDramBwUtil, kNvmlGpmFp64Util,    kNvmlGpmFp32Util,
-    kNvmlGpmFp16Util,      kNvmlGpmPcieTx,     kNvmlGpmPcieRx,      kNvmlGpmNvlinkRx,
-    kNvmlGpmNvlinkTx};
+    kNvmlGpmGraphicsUtil,  kNvmlGpmSmUtil,         kNvmlGpmSmOccupancy, kNvmlGpmIntegerUtil,
+    kNvmlGpmAnyTensorUtil, kNvmlGpmHmmaTensorUtil, kNvmlGpmDramBwUtil,  kNvmlGpmFp64Util,
+    kNvmlGpmFp32Util,      kNvmlGpmFp16Util,       kNvmlGpmPcieTx,      kNvmlGpmPcieRx,
+    kNvmlGpmNvlinkRx,      kNvmlGpmNvlinkTx};
 
 // Entry 0 stands for GPM as a whole, entry 1 + i for metric i alone.
 constexpr size_t kWhole = 0;

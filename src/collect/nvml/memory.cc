@@ -6,53 +6,28 @@
 
 #include "collect/nvml/device_source.h"
 #include "collect/nvml/nvml_sources.h"
+#include "model/gpu_metrics.h"
 
 namespace epochmeter::collect::nvml {
 namespace {
 
 using model::MetricDef;
-using model::MetricKind;
-using model::Scope;
 
 constexpr const char* kSourceV2 = "nvmlDeviceGetMemoryInfo_v2";
 constexpr const char* kSourceV1 = "nvmlDeviceGetMemoryInfo";
 
-consteval MetricDef Bytes(const char* name, const char* field, const char* prometheus,
-                          const char* help, const char* source) {
-  return model::Metric({.name = name,
-                        .label = "",
-                        .field = field,
-                        .prometheus = prometheus,
-                        .unit = "By",
-                        .kind = MetricKind::kGauge,
-                        .scope = Scope::kGpu,
-                        .resolution = 1,
-                        .help = help,
-                        .source = source});
+consteval MetricDef FromV1(MetricDef def) {
+  def.source = kSourceV1;
+  return model::Metric(def);
 }
 
 enum MetricIndex : size_t { kTotal, kFree, kUsed, kReserved };
 
-constexpr std::array kMetricsV2 = {
-    Bytes("gpu.memory.total", "memory_total_bytes", "gpu_memory_capacity_bytes",
-          "Device memory there is; smaller with ECC on.", kSourceV2),
-    Bytes("gpu.memory.free", "memory_free_bytes", "gpu_memory_free_bytes",
-          "Device memory that is neither in use nor reserved by the driver.", kSourceV2),
-    Bytes("gpu.memory.used", "memory_used_bytes", "gpu_memory_used_bytes",
-          "Device memory in use by all processes, without the driver's reserve.", kSourceV2),
-    Bytes("gpu.memory.reserved", "memory_reserved_bytes", "gpu_memory_reserved_bytes",
-          "Device memory the driver keeps for itself.", kSourceV2),
-};
-
-constexpr std::array kMetricsV1 = {
-    Bytes("gpu.memory.total", "memory_total_bytes", "gpu_memory_capacity_bytes",
-          "Device memory there is; smaller with ECC on.", kSourceV1),
-    Bytes("gpu.memory.free", "memory_free_bytes", "gpu_memory_free_bytes",
-          "Device memory that is not in use.", kSourceV1),
-    Bytes("gpu.memory.used", "memory_used_bytes", "gpu_memory_used_bytes",
-          "Device memory in use by all processes and, hundreds of MB, by the driver itself.",
-          kSourceV1),
-};
+constexpr std::array kMetricsV2 = {model::gpu::kMemoryTotal, model::gpu::kMemoryFree,
+                                   model::gpu::kMemoryUsed, model::gpu::kMemoryReserved};
+constexpr std::array kMetricsV1 = {FromV1(model::gpu::kMemoryTotal),
+                                   FromV1(model::gpu::kMemoryFree),
+                                   FromV1(model::gpu::kMemoryUsed)};
 
 constexpr std::array<CallDef, 1> kCallsV2 = {{{kSourceV2, kTotal, 4}}};
 constexpr std::array<CallDef, 1> kCallsV1 = {{{kSourceV1, kTotal, 3}}};

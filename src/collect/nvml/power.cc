@@ -5,39 +5,13 @@
 
 #include "collect/nvml/device_source.h"
 #include "collect/nvml/nvml_sources.h"
+#include "model/gpu_metrics.h"
 
 namespace epochmeter::collect::nvml {
 namespace {
 
-using model::MetricDef;
-using model::MetricKind;
-using model::Scope;
-
-consteval MetricDef Watts(const char* name, const char* label, const char* field,
-                          const char* prometheus, const char* help, const char* source) {
-  return model::Metric({.name = name,
-                        .label = label,
-                        .field = field,
-                        .prometheus = prometheus,
-                        .unit = "W",
-                        .kind = MetricKind::kGauge,
-                        .scope = Scope::kGpu,
-                        .resolution = 0.001,
-                        .help = help,
-                        .source = source});
-}
-
-constexpr std::array kMetrics = {
-    Watts("gpu.power", "", "power_w", "gpu_power_watts",
-          "Power of the whole board: the mean of the last second on GA10x, Ada, Hopper and newer, "
-          "the present value on GA100 and older.",
-          "nvmlDeviceGetPowerUsage"),
-    Watts("gpu.power.instant", "", "power_instant_w", "gpu_power_instant_watts",
-          "Present power of the whole board, whatever the generation; renewed each 100 ms.",
-          "NVML field 186"),
-    Watts("gpu.power.average", "", "power_average_w", "gpu_power_average_watts",
-          "Power of the whole board, mean of the last second.", "NVML field 185"),
-};
+constexpr std::array kMetrics = {model::gpu::kPower, model::gpu::kPowerInstant,
+                                 model::gpu::kPowerAverage};
 
 constexpr std::array<CallDef, 3> kCalls = {{
     {"nvmlDeviceGetPowerUsage", 0, 1},
@@ -66,11 +40,7 @@ base::Result<std::unique_ptr<Source>> Make(const SourceContext& context) {
   return MakeDeviceSource(context, kMetrics, kCalls, Tier::kTick, &Read);
 }
 
-constexpr std::array kLimitMetrics = {
-    Watts("gpu.power.limit", "limit=enforced", "power_limit_w", "gpu_power_limit_watts",
-          "The power limit in force now, from whichever source is lowest; may change in a run.",
-          "nvmlDeviceGetEnforcedPowerLimit"),
-};
+constexpr std::array kLimitMetrics = {model::gpu::kPowerLimit};
 constexpr std::array<CallDef, 1> kLimitCalls = {{{"nvmlDeviceGetEnforcedPowerLimit", 0, 1}}};
 
 void ReadLimit(const Reading& reading) {

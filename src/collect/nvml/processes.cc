@@ -9,50 +9,18 @@
 
 #include "collect/nvml/device_source.h"
 #include "collect/nvml/nvml_sources.h"
+#include "model/gpu_metrics.h"
 
 namespace epochmeter::collect::nvml {
 namespace {
 
 using model::MetricDef;
-using model::MetricKind;
 using model::Scope;
 
 enum MetricIndex : size_t { kSum, kCount, kOfProcess };
 
-constexpr std::array kMetrics = {
-    model::Metric({.name = "gpu.memory.processes",
-                   .label = "",
-                   .field = "process_memory_bytes",
-                   .prometheus = "gpu_memory_processes_bytes",
-                   .unit = "By",
-                   .kind = MetricKind::kGauge,
-                   .scope = Scope::kGpu,
-                   .resolution = 1,
-                   .help = "Sum of the device memory of the compute processes the driver lists; "
-                           "gpu.memory.used less this is what no listed process explains.",
-                   .source = "nvmlDeviceGetComputeRunningProcesses"}),
-    model::Metric({.name = "gpu.processes",
-                   .label = "",
-                   .field = "processes",
-                   .prometheus = "gpu_processes",
-                   .unit = "{process}",
-                   .kind = MetricKind::kGauge,
-                   .scope = Scope::kGpu,
-                   .resolution = 1,
-                   .help = "Compute processes the driver lists on the device.",
-                   .source = "nvmlDeviceGetComputeRunningProcesses"}),
-    model::Metric({.name = "gpu.process.memory",
-                   .label = "",
-                   .field = "gpu_memory_bytes",
-                   .prometheus = "process_gpu_memory_bytes",
-                   .unit = "By",
-                   .kind = MetricKind::kGauge,
-                   .scope = Scope::kProcess,
-                   .resolution = 1,
-                   .help = "Device memory of one process on one GPU: allocator, CUDA context and "
-                           "libraries; managed memory is not in it.",
-                   .source = "nvmlDeviceGetComputeRunningProcesses"}),
-};
+constexpr std::array kMetrics = {model::gpu::kProcessMemory, model::gpu::kProcessCount,
+                                 model::gpu::kOfProcessMemory};
 constexpr std::span<const MetricDef> kGpuMetrics(kMetrics.data(), 2);
 
 constexpr size_t kList = 0;

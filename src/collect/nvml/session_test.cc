@@ -103,20 +103,26 @@ TEST_F(SessionTest, StaysLostWhileTheBusIdGivesNoDevice) {
 
 TEST_F(SessionTest, TakesFiveUnknownAnswersInARowForALostDevice) {
   Play(R"({"devices":{"count":1,"values":{"util_gpu":50,"util_mem":5}},
-      "faults":[{"function":"*","device":0,"return":999,"at_s":1}]})",
-       0.2);
+      "faults":[{"function":"nvmlDeviceGetUtilizationRates","return":999,"times":5}]})");
   const auto source = MakeSource(kGpuUtilization);
-  ASSERT_NE(source, nullptr);
-  setenv("EPOCHMETER_REPLAY_T0_NS", "0", 1);
-  while (!session_->devices()[0].lost) {
-    ASSERT_LT(session_->devices()[0].unknown_in_a_row, 5);
-    static double t_s = 0;
-    Sample(*source, t_s += 100);
-    ASSERT_LT(t_s, 1e7) << "the device was never marked lost";
-    const timespec wait{0, 20000000};
-    nanosleep(&wait, nullptr);
-  }
+  for (double t_s : {0.0, 1.0, 3.0, 7.0}) Sample(*source, t_s);
+  EXPECT_FALSE(session_->devices()[0].lost);
+  Sample(*source, 15);
+  EXPECT_TRUE(session_->devices()[0].lost);
   EXPECT_THAT(States("gpu.utilization").back(), HasSubstr("5 calls in a row"));
+  EXPECT_EQ(Value(Sample(*source, 45), "gpu.utilization"), 0.5);
+  EXPECT_THAT(EventNames(), ElementsAre("gpu.lost", "gpu.back"));
+}
+
+TEST_F(SessionTest, DoesNotSuspectADeviceWhoseOtherCallsAnswer) {
+  Play(R"({"devices":{"count":1,"values":{"util_gpu":50,"util_mem":5,"power_mw":1000}},
+      "faults":[{"function":"nvmlDeviceGetUtilizationRates","return":999}]})");
+  const auto utilization = MakeSource(kGpuUtilization);
+  const auto power = MakeSource(kGpuPower);
+  for (double t_s = 0; t_s < 2000; t_s += 60) {
+    Sample(*utilization, t_s);
+    EXPECT_EQ(Value(Sample(*power, t_s), "gpu.power"), 1.0);
+  }
 }
 
 TEST_F(SessionTest, InitialisesAgainWhenNvmlSaysItIsNotInitialised) {

@@ -4,33 +4,12 @@
 
 #include "collect/nvml/device_source.h"
 #include "collect/nvml/nvml_sources.h"
+#include "model/gpu_metrics.h"
 
 namespace epochmeter::collect::nvml {
 namespace {
 
-using model::MetricDef;
-
-consteval MetricDef Celsius(const char* label, const char* field, const char* help,
-                            const char* source) {
-  return model::Metric({.name = "gpu.temperature",
-                        .label = label,
-                        .field = field,
-                        .prometheus = "gpu_temperature_celsius",
-                        .unit = "Cel",
-                        .kind = model::MetricKind::kGauge,
-                        .scope = model::Scope::kGpu,
-                        .resolution = 1,
-                        .help = help,
-                        .source = source});
-}
-
-constexpr std::array kMetrics = {
-    Celsius("sensor=core", "temperature_c", "Temperature of the GPU die, whole degrees.",
-            "nvmlDeviceGetTemperatureV or nvmlDeviceGetTemperature"),
-    Celsius("sensor=memory", "memory_temperature_c",
-            "Temperature of the device memory; boards without the sensor have none.",
-            "NVML field 82"),
-};
+constexpr std::array kMetrics = {model::gpu::kTemperature, model::gpu::kMemoryTemperature};
 constexpr std::array<CallDef, 2> kCalls = {{
     {"nvmlDeviceGetTemperature", 0, 1},
     {"NVML field 82 (MEMORY_TEMP)", 1, 1},

@@ -4,39 +4,12 @@
 
 #include "collect/nvml/device_source.h"
 #include "collect/nvml/nvml_sources.h"
+#include "model/gpu_metrics.h"
 
 namespace epochmeter::collect::nvml {
 namespace {
 
-using model::Metric;
-using model::MetricKind;
-using model::Scope;
-
-constexpr std::array kMetrics = {
-    Metric({.name = "gpu.utilization",
-            .label = "",
-            .field = "utilization_ratio",
-            .prometheus = "gpu_utilization_ratio",
-            .unit = "1",
-            .kind = MetricKind::kGauge,
-            .scope = Scope::kGpu,
-            .resolution = 0.01,
-            .help = "Share of the driver's last 1/6 to 1 s in which at least one kernel ran; one "
-                    "busy thread reads 1, so this is no measure of work.",
-            .source = "nvmlDeviceGetUtilizationRates"}),
-    Metric({.name = "gpu.memory.activity",
-            .label = "",
-            .field = "memory_activity_ratio",
-            .prometheus = "gpu_memory_activity_ratio",
-            .unit = "1",
-            .kind = MetricKind::kGauge,
-            .scope = Scope::kGpu,
-            .resolution = 0.01,
-            .help = "Share of the driver's last 1/6 to 1 s in which device memory was read or "
-                    "written; not the part of memory in use.",
-            .source = "nvmlDeviceGetUtilizationRates"}),
-};
-
+constexpr std::array kMetrics = {model::gpu::kUtilization, model::gpu::kMemoryActivity};
 constexpr std::array<CallDef, 1> kCalls = {{{"nvmlDeviceGetUtilizationRates", 0, 2}}};
 
 void Read(const Reading& reading) {
