@@ -238,4 +238,18 @@ std::optional<std::string_view> TextField(JsonObject object, std::string_view ke
   return value ? TextOf(*value) : std::nullopt;
 }
 
+std::optional<JsonObject> ObjectField(JsonObject object, std::string_view key) {
+  JsonObject found;
+  const auto value = Find(object, key);
+  if (!value || value->get(found) != simdjson::SUCCESS) return std::nullopt;
+  return found;
+}
+
+std::optional<simdjson::dom::array> ArrayField(JsonObject object, std::string_view key) {
+  simdjson::dom::array found;
+  const auto value = Find(object, key);
+  if (!value || value->get(found) != simdjson::SUCCESS) return std::nullopt;
+  return found;
+}
+
 }  // namespace epochmeter::ingest

@@ -55,5 +55,7 @@ std::optional<JsonElement> Find(JsonObject object, std::string_view key);
 std::optional<int64_t> IntField(JsonObject object, std::string_view key);
 std::optional<double> RealField(JsonObject object, std::string_view key);
 std::optional<std::string_view> TextField(JsonObject object, std::string_view key);
+std::optional<JsonObject> ObjectField(JsonObject object, std::string_view key);
+std::optional<simdjson::dom::array> ArrayField(JsonObject object, std::string_view key);
 
 }  // namespace epochmeter::ingest

@@ -15,13 +15,14 @@ void LossCounter::Add(const LossReason& reason, uint64_t count, int64_t now_ns,
   }
   if (entry->count == 0) entry->detail = detail;
   entry->count += count;
+  if (held_) return;
   if (!entry->told || now_ns - entry->told_ns >= base::kNsPerSecond) Tell(*entry, now_ns);
 }
 
 void LossCounter::Flush(int64_t now_ns, bool all) {
   for (Entry& entry : entries_) {
     if (entry.count == 0) continue;
-    if (all || now_ns - entry.told_ns >= base::kNsPerSecond) Tell(entry, now_ns);
+    if (all || !entry.told || now_ns - entry.told_ns >= base::kNsPerSecond) Tell(entry, now_ns);
   }
 }
 

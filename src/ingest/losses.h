@@ -27,6 +27,9 @@ class LossCounter {
 
   // `detail` is where or what; the first one since the last record is kept.
   void Add(const LossReason& reason, uint64_t count, int64_t now_ns, std::string_view detail);
+  // Nothing is told until Release: records of a run may not stand before its RunInfo.
+  void Hold() { held_ = true; }
+  void Release() { held_ = false; }
   // Tells what has waited for a second; with `all`, everything.
   void Flush(int64_t now_ns, bool all);
 
@@ -41,6 +44,7 @@ class LossCounter {
   void Tell(Entry& entry, int64_t now_ns);
 
   model::Sink& sink_;
+  bool held_ = false;
   std::vector<Entry> entries_;  // one a reason; a handful
 };
 
