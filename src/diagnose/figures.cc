@@ -226,6 +226,8 @@ void AddCores(const SeriesDef& series, const SeriesColumn& column,
 }
 
 bool IsOfRank(const EntityDef& entity, std::optional<int32_t> rank, size_t entities) {
+  // Further devices of a rank have the label; their figures would stand under the same names.
+  if (!Find(entity.labels, "device").empty()) return false;
   const std::string_view label = Find(entity.labels, "rank");
   if (rank && !label.empty()) return label == std::to_string(*rank);
   return entities == 1;  // without names, only one allocator can be meant

@@ -56,33 +56,31 @@ void AddStates(const Run& run, std::vector<NotMeasured>* list) {
   }
 }
 
-std::optional<std::string> FirstText(const Event& event,
-                                     std::initializer_list<std::string_view> keys) {
-  for (const std::string_view key : keys) {
-    const auto text = event.Text(key);
-    if (text && !text->empty()) return std::string(*text);
-  }
-  return {};
+// What a source event says of its source: "unavailable" and "failing" are failures, "ok" ends
+// them; a slower period and other remarks change nothing.
+enum class SourceWord : uint8_t { kRemark, kWell, kFailed };
+SourceWord WordOf(const Event& event) {
+  const std::optional<std::string_view> state = event.Text("state");
+  if (state == "ok") return SourceWord::kWell;
+  return state == "failing" || state == "unavailable" ? SourceWord::kFailed : SourceWord::kRemark;
 }
 
-// A source event speaks of failure by its field "state": anything but "ok" and the rest of what is
-// no failure of the source. Without the field it is a remark.
-bool SpeaksOfFailure(const Event& event) {
-  const std::optional<std::string> state = FirstText(event, {"state", "condition"});
-  return state && *state != "ok" && *state != "slowed" && *state != "started";
-}
-
-// The last word of each source that failed.
-std::map<std::string, std::string> FailedSources(const Run& run) {
+// Sources whose last word was a failure, by its reason.
+std::map<std::string, std::vector<std::string>> FailedSources(const Run& run) {
   std::map<std::string, std::string> failed;
   for (const Event& event : run.events) {
-    if (event.kind != EventKind::kSource) continue;
+    if (event.kind != EventKind::kSource || WordOf(event) == SourceWord::kRemark) continue;
     failed.erase(event.name);
-    if (!SpeaksOfFailure(event)) continue;
-    failed[event.name] =
-        FirstText(event, {"reason", "detail", "error", "message"}).value_or("no reason was given");
+    if (WordOf(event) == SourceWord::kWell) continue;
+    failed[event.name] = event.Text("reason").value_or("no reason was given");
   }
-  return failed;
+  std::map<std::string, std::vector<std::string>> by_reason;
+  for (const auto& [source, reason] : failed) by_reason[reason].push_back(source);
+  return by_reason;
+}
+
+bool IsGpuSource(const std::string& name) {
+  return name.find("nvml") != std::string::npos || base::StartsWith(name, "gpu");
 }
 
 bool HasFigure(const model::StatTable& table, std::string_view field) {
@@ -123,10 +121,11 @@ void AddMissing(const Run& run, const model::Report& report, bool gpu_source_fai
 std::vector<NotMeasured> FindNotMeasured(const Run& run, const model::Report& report) {
   std::vector<NotMeasured> list;
   bool gpu_source_failed = false;
-  for (const auto& [source, reason] : FailedSources(run)) {
-    const bool gpu = source.find("nvml") != std::string::npos || source.rfind("gpu", 0) == 0;
+  for (const auto& [reason, sources] : FailedSources(run)) {
+    const bool gpu = std::all_of(sources.begin(), sources.end(), IsGpuSource);
     gpu_source_failed |= gpu;
-    list.push_back({.subject = gpu ? "GPU (" + source + ")" : source, .reason = reason});
+    const std::string names = base::Join(sources, ", ");
+    list.push_back({.subject = gpu ? "GPU (" + names + ")" : names, .reason = reason});
   }
   AddStates(run, &list);
   AddMissing(run, report, gpu_source_failed, &list);

@@ -50,6 +50,16 @@ std::string GpuModels(const Run& run, const Report& report) {
   return base::Join(parts, ", ");
 }
 
+// Of the run, else of its first GPU.
+std::string Driver(const Run& run) {
+  const std::string of_run = RunAttribute(run, "driver");
+  if (!of_run.empty()) return Plain(of_run);
+  for (const model::EntityDef* gpu : run.EntitiesOf(model::Scope::kGpu)) {
+    return Plain(LabelOf(gpu->attributes, "driver_version"));
+  }
+  return {};
+}
+
 std::string EndText(const Run& run, Language language) {
   if (!run.end) return std::string(Text(Phrase::kNoEnd, language));
   if (run.end->exit_code) {
@@ -98,7 +108,7 @@ std::vector<std::string> HeaderLines(const Run& run, const Report& report, Phras
     lines.push_back(CutTo(line, options.width, options.ascii));
   };
   add(Phrase::kCommand, Plain(RunAttribute(run, "command")));
-  const std::string driver = Plain(RunAttribute(run, "driver"));
+  const std::string driver = Driver(run);
   add(Phrase::kHost, JoinKnown({Plain(RunAttribute(run, "host")), GpuModels(run, report),
                                 driver.empty() ? driver : fmt::format("driver {}", driver)}));
   const auto begin_ns = run.WallNs(run.span.begin_ns);

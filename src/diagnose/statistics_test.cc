@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnose/statistics.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+namespace epochmeter::diagnose {
+namespace {
+
+using model::Interval;
+using model::SeriesColumn;
+
+constexpr int64_t kSecond = base::kNsPerSecond;
+
+SeriesColumn Column(const std::vector<std::pair<double, double>>& samples) {
+  SeriesColumn column;
+  for (const auto& [t_s, value] : samples) {
+    column.t_ns.push_back(std::llround(t_s * 1e9));
+    column.value.push_back(value);
+  }
+  return column;
+}
+
+Interval Between(double begin_s, double end_s) {
+  return {.begin_ns = std::llround(begin_s * 1e9), .end_ns = std::llround(end_s * 1e9)};
+}
+
+TEST(Percentile, InterpolatesBetweenRanks) {
+  const std::vector<double> values = {1, 2, 3, 10};
+  EXPECT_EQ(Percentile(values, 0.5), 2.5);
+  EXPECT_DOUBLE_EQ(Percentile(values, 0.95).value(), 3 + 0.85 * 7);
+  EXPECT_EQ(Percentile(values, 1.0), 10);
+  EXPECT_FALSE(Percentile({}, 0.5));
+}
+
+TEST(StatOf, AgreesWithTheStoreAndTellsCoverage) {
+  const SeriesColumn column = Column({{0, 5}, {1, 1}, {2, 3}, {100, 9}, {101, 7}});
+  const model::Stat stat = StatOf(column, kSecond, Between(1, 101));
+  EXPECT_EQ(stat.count, 4U);
+  EXPECT_DOUBLE_EQ(stat.mean.value(), (1 + 3 + 9 + 7) / 4.0);
+  EXPECT_EQ(stat.min, 1);
+  EXPECT_EQ(stat.max, 9);
+  EXPECT_EQ(stat.last, 7);
+  EXPECT_EQ(stat.p50, 5);
+  EXPECT_DOUBLE_EQ(stat.coverage_ratio.value(), 0.04);
+}
+
+TEST(StatOf, IsEmptyWithoutSamples) {
+  const model::Stat stat = StatOf(Column({{0, 5}}), kSecond, Between(1, 2));
+  EXPECT_EQ(stat.count, 0U);
+  EXPECT_FALSE(stat.mean || stat.max || stat.p50 || stat.coverage_ratio);
+}
+
+TEST(StatOfValues, LeavesOutNan) {
+  const std::vector<double> values = {3, std::nan(""), 1};
+  const model::Stat stat = StatOfValues(values);
+  EXPECT_EQ(stat.count, 2U);
+  EXPECT_EQ(stat.mean, 2);
+  EXPECT_EQ(stat.last, 1);
+}
+
+TEST(CounterDelta, InterpolatesBothEnds) {
+  const SeriesColumn column = Column({{0, 100}, {1, 110}, {2, 130}, {3, 130}});
+  EXPECT_DOUBLE_EQ(CounterDelta(column, kSecond, Between(0.5, 1.5)).value(), 5 + 10);
+  EXPECT_DOUBLE_EQ(CounterDelta(column, kSecond, Between(0, 3)).value(), 30);
+  EXPECT_DOUBLE_EQ(CounterDelta(column, kSecond, Between(1.25, 1.5)).value(), 5);
+}
+
+TEST(CounterDelta, IsUnknownWithoutBrackets) {
+  const SeriesColumn column = Column({{1, 100}, {2, 110}, {20, 400}, {21, 410}});
+  EXPECT_FALSE(CounterDelta(column, kSecond, Between(0.5, 1.5)));  // begins before the first
+  EXPECT_FALSE(CounterDelta(column, kSecond, Between(20.5, 22)));  // ends after the last
+  EXPECT_FALSE(CounterDelta(column, kSecond, Between(1.5, 10)));   // ends inside a hole
+  EXPECT_FALSE(CounterDelta(column, kSecond, Between(10, 20.5)));  // begins inside a hole
+  EXPECT_DOUBLE_EQ(CounterDelta(column, kSecond, Between(1, 21)).value(), 310);  // spans it
+  // A counter that is read each 10 s may be interpolated over up to a minute.
+  EXPECT_DOUBLE_EQ(CounterDelta(column, 10 * kSecond, Between(2, 11)).value(), 145);
+  EXPECT_FALSE(CounterDelta({}, kSecond, Between(0, 1)));
+}
+
+TEST(CounterDelta, CountsOnAfterARestartAndIgnoresJitter) {
+  EXPECT_DOUBLE_EQ(
+      CounterDelta(Column({{0, 100}, {1, 150}, {2, 10}, {3, 30}}), kSecond, Between(0, 3)).value(),
+      50 + 10 + 20);
+  EXPECT_DOUBLE_EQ(
+      CounterDelta(Column({{0, 100}, {1, 99}, {2, 103}}), kSecond, Between(0, 2)).value(), 4);
+  // What a restart inside a hole ate is not known.
+  EXPECT_FALSE(CounterDelta(Column({{0, 100}, {50, 1}}), kSecond, Between(0, 50)));
+}
+
+TEST(SampledPart, EndsAtTheFirstAndLastSample) {
+  const SeriesColumn column = Column({{1, 0}, {2, 0}, {5, 0}});
+  const auto part = SampledPart(column, Between(0, 3));
+  ASSERT_TRUE(part);
+  EXPECT_EQ(part->begin_ns, kSecond);
+  EXPECT_EQ(part->end_ns, 2 * kSecond);
+  EXPECT_FALSE(SampledPart(column, Between(3, 9)));
+}
+
+}  // namespace
+}  // namespace epochmeter::diagnose
