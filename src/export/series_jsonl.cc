@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Everything that a run holds as one object a line in the order of time: metrics in the long form,
-// events with steps, and log lines. "type" tells them apart.
+// events with steps, and log lines. "type" tells them apart. Only a last log line
+// without a line end stands out of order, at the end.
 #include <algorithm>
 #include <cmath>
 #include <limits>

@@ -114,7 +114,8 @@ std::vector<std::string> HeaderLines(const Run& run, const Report& report, Phras
   const auto begin_ns = run.WallNs(run.span.begin_ns);
   add(Phrase::kStarted, begin_ns ? base::FormatUtc(*begin_ns) : std::string());
   add(Phrase::kDuration,
-      JoinKnown({base::FormatDuration(report.duration_s), EndText(run, language)}));
+      JoinKnown({report.duration_s > 0 ? base::FormatDuration(report.duration_s) : std::string(),
+                 EndText(run, language)}));
   return lines;
 }
 

@@ -98,8 +98,8 @@ void AddEpochs(const Report& report, const EpochTable& table, Page* page) {
   page->Lines(table.lines);
   if (table.has_incomplete) page->Line(fmt::format("  * {}", page->Word(Phrase::kIncomplete)));
   if (!table.too_wide.empty()) {
-    page->Items(
-        {fmt::format("{}: {}", page->Word(Phrase::kTooWide), base::Join(table.too_wide, ", "))});
+    page->Line(fmt::format("  {}: {}", page->Word(Phrase::kTooWide),
+                           Plain(base::Join(table.too_wide, ", "))));
   }
   const std::vector<std::string> phases = MakePhaseTable(report, page->options());
   if (phases.empty()) return;
