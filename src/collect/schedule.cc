@@ -101,7 +101,7 @@ class RealSchedule : public Schedule {
     const int64_t due_ns = NextDueNs();
     if (due_ns > now_ns) return;
     const int64_t instant_ns = InstantBefore(now_ns, context_.tick_ns);
-    const int64_t late_ns = now_ns - std::min(due_ns, instant_ns);
+    const int64_t late_ns = now_ns - due_ns;
     // A retry may fall between two instants; then the time of reading is the only true one.
     const bool on_time = due_ns <= instant_ns && now_ns - instant_ns <= context_.tick_ns / 100;
     model::Samples out{.t_ns = on_time ? instant_ns : now_ns, .values = {}};

@@ -237,6 +237,7 @@ TEST_F(ScheduleTest, ASourceThatCannotBeMadeIsToldOnceAndTriedAgain) {
   script.make_fails = false;
   RunUntil(43 * kNsPerSecond);
   EXPECT_EQ(Events(), (std::vector<std::string>{"unavailable", "ok"}));
+  for (const auto& samples : Records<model::Samples>()) EXPECT_EQ(Value(samples, "lag_s"), 0.0);
   EXPECT_EQ(ReadAtMs(), (std::vector<int64_t>{41300, 42000, 43000}));
 }
 
