@@ -70,14 +70,15 @@ std::string_view RefusalName(Refusal refusal) {
   return kNames[static_cast<size_t>(refusal)];
 }
 
-const MessageParser::Kind* MessageParser::FindKind(std::string_view name) {
-  constexpr Field kEpoch{"epoch", Type::kInt};
-  constexpr Field kStep{"step", Type::kInt};
-  constexpr Field kTheEpoch{"epoch", Type::kInt, true};
-  constexpr Field kDurationS{"duration_s", Type::kDuration};
-  constexpr Field kScalars{"scalars", Type::kScalars};
-  constexpr Field kGpus{"gpus", Type::kGpus};
-  constexpr Field kFramework{"framework", Type::kText};
+// As in the table of docs/protocol.md, the frequent one first.
+struct MessageParser::Table {
+  static constexpr Field kEpoch{"epoch", Type::kInt};
+  static constexpr Field kStep{"step", Type::kInt};
+  static constexpr Field kTheEpoch{"epoch", Type::kInt, true};
+  static constexpr Field kDurationS{"duration_s", Type::kDuration};
+  static constexpr Field kScalars{"scalars", Type::kScalars};
+  static constexpr Field kGpus{"gpus", Type::kGpus};
+  static constexpr Field kFramework{"framework", Type::kText};
   static constexpr std::array<Kind, 12> kKinds = {{
       {"step",
        EventKind::kStep,
@@ -131,9 +132,12 @@ const MessageParser::Kind* MessageParser::FindKind(std::string_view name) {
        {{{"type", Type::kTitle, true}, {"message", Type::kText}, {"traceback", Type::kTraceback}}}},
       {"mark", EventKind::kMark, {{{"name", Type::kName, true}, kEpoch, kStep}}},
   }};
-  const auto found = std::find_if(kKinds.begin(), kKinds.end(),
+};
+
+const MessageParser::Kind* MessageParser::FindKind(std::string_view name) {
+  const auto found = std::find_if(Table::kKinds.begin(), Table::kKinds.end(),
                                   [name](const Kind& kind) { return kind.name == name; });
-  return found == kKinds.end() ? nullptr : &*found;
+  return found == Table::kKinds.end() ? nullptr : &*found;
 }
 
 void MessageParser::Collect(JsonObject object, Entries& entries) {

@@ -58,6 +58,7 @@ class MessageParser {
   using Entries = std::vector<std::pair<std::string_view, JsonElement>>;
   struct Kind;
   struct Field;
+  struct Table;  // of the kinds
   enum class Type : uint8_t;
 
   static const Kind* FindKind(std::string_view name);

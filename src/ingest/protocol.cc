@@ -49,7 +49,7 @@ constexpr LossReason kClock{
 }  // namespace
 
 ProtocolDecoder::ProtocolDecoder(model::Registry& registry, model::Sink& sink, Options options)
-    : registry_(registry), sink_(sink), options_(options), allocator_(registry), losses_(sink) {}
+    : sink_(sink), options_(options), allocator_(registry), losses_(sink) {}
 
 const model::Event* ProtocolDecoder::Decode(std::string_view datagram, int64_t now_ns,
                                             std::optional<int32_t> sender_pid) {

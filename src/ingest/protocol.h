@@ -17,7 +17,8 @@
 
 namespace epochmeter::ingest {
 
-// Borrows the registry and the sink, which must be the registry's. One thread.
+// Borrows both; the sink must be the registry's, so that definitions stand before values.
+// One thread.
 class ProtocolDecoder {
  public:
   struct Options {
@@ -58,7 +59,6 @@ class ProtocolDecoder {
   void CountDropped(int64_t count, bool first, int64_t now_ns);
   void WriteMemory(int64_t pid, int64_t now_ns);
 
-  model::Registry& registry_;
   model::Sink& sink_;
   Options options_;
   MessageParser parser_;
