@@ -26,7 +26,12 @@ volatile std::sig_atomic_t g_window_changed = 0;  // set by SIGWINCH only
 class Relay {
  public:
   Relay(std::vector<RelayStream> streams, RelayChannels channels)
-      : streams_(std::move(streams)), channels_(channels) {}
+      : streams_(std::move(streams)), channels_(channels) {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return;  // then tee fails and bytes are copied
+    copy_out_ = base::UniqueFd(ends[0]);
+    copy_in_ = base::UniqueFd(ends[1]);
+  }
 
   void Run() {
     while (AnyOpen()) {
@@ -70,17 +75,69 @@ class Relay {
   void Pass(RelayStream& stream) {
     pollfd poll_one{.fd = stream.from, .events = POLLIN, .revents = 0};
     if (::poll(&poll_one, 1, 0) <= 0) return;
+    if (Move(stream)) return;
     const ssize_t n = ::read(stream.from, payload_ + sizeof(CaptureHeader), kCaptureBytes);
     if (n < 0 && (errno == EINTR || errno == EAGAIN)) return;
     if (n <= 0) {  // a pty whose last writer is gone reads as EIO
       ::close(std::exchange(stream.from, -1));
       return;
     }
-    if (!Deliver(stream.to, static_cast<size_t>(n))) {
-      ::close(std::exchange(stream.from, -1));
-      Tell(static_cast<char>(kRelayStreamClosed + (&stream - streams_.data())));
-    }
+    if (!Deliver(stream.to, static_cast<size_t>(n))) CloseForTraining(stream);
     Copy(stream.stream, static_cast<size_t>(n));
+  }
+
+  // Passes on without taking the bytes into this process: they leave the pipe in the moment in
+  // which they reach their destination, so that a relay killed at any instant loses and repeats
+  // nothing. False when source or destination can't do that (terminals, files opened for
+  // appending).
+  bool Move(RelayStream& stream) {
+    const ssize_t copied = ::tee(stream.from, copy_in_.get(), kCaptureBytes, SPLICE_F_NONBLOCK);
+    if (copied <= 0) return copied < 0 && (errno == EAGAIN || errno == EINTR);
+    auto left = static_cast<size_t>(copied);
+    while (left > 0) {
+      const ssize_t n = ::splice(stream.from, nullptr, stream.to, nullptr, left, 0);
+      if (n > 0) {
+        left -= static_cast<size_t>(n);
+      } else if (n < 0 && errno == EAGAIN) {
+        pollfd writable{.fd = stream.to, .events = POLLOUT, .revents = 0};
+        ::poll(&writable, 1, -1);
+      } else if (n < 0 && errno == EINVAL) {
+        break;
+      } else if (n == 0 || errno != EINTR) {
+        CloseForTraining(stream);
+        break;
+      }
+    }
+    char* const bytes = payload_ + sizeof(CaptureHeader);
+    const ssize_t n = ::read(copy_out_.get(), bytes, static_cast<size_t>(copied));
+    if (n != copied) return true;
+    if (left > 0 && stream.from >= 0)
+      return FinishByCopy(stream, static_cast<size_t>(copied), left);
+    Copy(stream.stream, static_cast<size_t>(copied));
+    return true;
+  }
+
+  // The last `left` of the `size` bytes in payload_ are still in the pipe and can't be spliced:
+  // writes them, then takes them out.
+  bool FinishByCopy(RelayStream& stream, size_t size, size_t left) {
+    char* const bytes = payload_ + sizeof(CaptureHeader);
+    std::string moved(bytes, size);
+    std::memmove(bytes, moved.data() + (size - left), left);
+    if (!Deliver(stream.to, left)) CloseForTraining(stream);
+    std::memcpy(bytes, moved.data(), size);
+    Copy(stream.stream, size);
+    for (size_t taken = 0; taken < left && stream.from >= 0;) {
+      const ssize_t n = ::read(stream.from, moved.data(), left - taken);
+      if (n > 0) taken += static_cast<size_t>(n);
+      if (n == 0 || (n < 0 && errno != EINTR)) break;
+    }
+    return true;
+  }
+
+  // The destination is gone: closing the source lets the training learn it.
+  void CloseForTraining(RelayStream& stream) {
+    ::close(std::exchange(stream.from, -1));
+    Tell(static_cast<char>(kRelayStreamClosed + (&stream - streams_.data())));
   }
 
   bool Deliver(int to, size_t size) {
@@ -133,6 +190,7 @@ class Relay {
 
   std::vector<RelayStream> streams_;
   RelayChannels channels_;
+  base::UniqueFd copy_out_, copy_in_;  // a pipe that holds the recorder's copy for a moment
   bool training_ended_ = false;
   bool answered_ = false;
   uint64_t dropped_bytes_ = 0;
