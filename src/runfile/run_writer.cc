@@ -70,11 +70,21 @@ class Appender {
   bool dirty_ = false;
 };
 
+bool AllSealed(const RunFiles& files) {
+  return files.tail_scan.next_sequence <= files.sealed_tail_frames;
+}
+
 FileId RandomId() {
   std::random_device device;
   FileId id;
   for (uint8_t& byte : id) byte = static_cast<uint8_t>(device());
   return id;
+}
+
+bool IsDefinition(const model::Record& record) {
+  return HasSaneIds(record) && (std::holds_alternative<model::RunInfo>(record) ||
+                                std::holds_alternative<model::EntityDef>(record) ||
+                                std::holds_alternative<model::SeriesDef>(record));
 }
 
 class Writer : public RunWriter {
@@ -116,7 +126,7 @@ class Writer : public RunWriter {
   base::Result<> WriteEnd(const model::RunEnd& end);
   base::Result<> Absorb(const RunFiles& files);
   void AbsorbTail(const RunFiles& files);
-  base::Result<> AbsorbSet(const RunFiles& files, const ChunkSetRef& set, bool schema_too);
+  base::Result<> AbsorbSet(const RunFiles& files, const ChunkSetRef& set, bool newest);
   base::Result<> SetAsideTail(const std::string& suffix);
 
   const std::string path_;
@@ -170,11 +180,8 @@ void Writer::WriteText(const model::LogText& text) {
 
 void Writer::Write(const model::Record& record) {
   EPM_CHECK(!finished_) << "record after the end of " << path_;
-  const bool definition = std::holds_alternative<model::RunInfo>(record) ||
-                          std::holds_alternative<model::EntityDef>(record) ||
-                          std::holds_alternative<model::SeriesDef>(record) ||
-                          std::holds_alternative<model::RunEnd>(record);
-  if (!definition && Full()) return Drop();
+  const bool needed = IsDefinition(record) || std::holds_alternative<model::RunEnd>(record);
+  if (!needed && Full()) return Drop();
   if (const auto* samples = std::get_if<model::Samples>(&record)) {
     model::Samples kept = *samples;
     KeepStorable(kept);
@@ -383,25 +390,30 @@ base::Result<> Writer::CreateFiles() {
   return CreateTail();
 }
 
-base::Result<> Writer::AbsorbSet(const RunFiles& files, const ChunkSetRef& set, bool schema_too) {
+base::Result<> Writer::AbsorbSet(const RunFiles& files, const ChunkSetRef& set, bool newest) {
   if (!set.prologue || set.ignored) return {};
   sealed_values_ += set.prologue->values;
   ++sets_;
   next_generation_ = std::max(next_generation_, set.prologue->tail_generation + 1);
   if (set.prologue->span) unsealed_.SeeTime(set.prologue->span->end_ns);
   const auto define = [this](model::Record&& record) {
-    if (HasSaneIds(record)) unsealed_.Add(record, {});
+    if (IsDefinition(record)) unsealed_.Add(record, {});
+    end_written_ = end_written_ || std::holds_alternative<model::RunEnd>(record);
   };
+  const SectionRef* data = set.prologue->Find(SectionKind::kData);
   for (const SectionRef& section : set.prologue->sections) {
-    const bool schema = section.kind == SectionKind::kSchema;
-    if (section.kind != SectionKind::kDirectory && !(schema && schema_too)) continue;
+    const bool directory_section = section.kind == SectionKind::kDirectory;
+    const bool records =
+        section.kind == SectionKind::kSchema || section.kind == SectionKind::kOther;
+    if (!directory_section && !(records && newest)) continue;
     EPM_ASSIGN(const std::string stored,
                files.main->Read(set.frame.payload_offset() + section.offset,
                                 static_cast<size_t>(section.stored_bytes)));
     const std::optional<std::string> content = DecodeSection(id_, section, stored);
-    if (content && schema) ForEachRecord(*content, define);
+    if (content && records) ForEachRecord(*content, define);
     Directory directory;
-    if (!content || schema || !DecodeDirectory(*content, UINT64_MAX, &directory)) continue;
+    if (!content || records || data == nullptr) continue;
+    if (!DecodeDirectory(*content, data->stored_bytes, &directory)) continue;
     for (const ChunkRef& chunk : directory.chunks) {
       unsealed_.SetPrevious(chunk.series, directory.times[chunk.time_column].last_ns);
     }
@@ -410,17 +422,17 @@ base::Result<> Writer::AbsorbSet(const RunFiles& files, const ChunkSetRef& set, 
 }
 
 void Writer::AbsorbTail(const RunFiles& files) {
-  // Frames that a failed seal left behind are sealed again with the rest: the last set counts.
-  const bool all_sealed = files.tail_scan.next_sequence <= files.sealed_tail_frames;
+  const bool all_sealed = AllSealed(files);
   for (const TailFrame& frame : files.tail_frames) {
     const bool schema = frame.frame.header.type == FrameType::kSchema;
     if (all_sealed && !schema) continue;
     ForEachRecordOf(frame, [&](model::Record&& record) {
-      if (!HasSaneIds(record)) return;
+      if (!HasSaneIds(record) || (schema && !IsDefinition(record))) return;
       base::ByteWriter encoded;
       if (!schema) EncodeRecord(record, encoded);
       if (auto* samples = std::get_if<model::Samples>(&record)) KeepStorable(*samples);
       unsealed_.Add(record, encoded.bytes());
+      end_written_ = end_written_ || std::holds_alternative<model::RunEnd>(record);
       if (!schema) ++taken_over_records_;
     });
   }
@@ -441,6 +453,12 @@ base::Result<> Writer::Absorb(const RunFiles& files) {
 
 base::Result<> Writer::TakeOver(RunFiles files) {
   id_ = files.id();
+  for (ChunkSetRef& set : files.sets) {
+    // What a failed seal left behind is sealed again with the rest of its tail.
+    const bool again = files.tail != nullptr && !AllSealed(files) && set.prologue &&
+                       set.prologue->tail_generation == files.tail_generation;
+    set.ignored = set.ignored || again;
+  }
   EPM_TRY(Absorb(files));
   main_ = Appender(std::move(files.main), files.main_scan.end, files.main_scan.next_sequence);
   if (files.main_scan.end < files.main_scan.size) main_.MarkDirty();
@@ -471,7 +489,11 @@ base::Result<std::unique_ptr<Writer>> OpenDead(const std::string& path,
   *losses = files.losses;
   *finished = files.finished;
   auto writer = std::make_unique<Writer>(path, options);
-  if (!files.finished) EPM_TRY(writer->TakeOver(std::move(files)));
+  if (!files.finished) {
+    EPM_TRY(writer->TakeOver(std::move(files)));
+  } else if (files.tail != nullptr && AllSealed(files)) {
+    EPM_TRY(file_system.Remove(TailPath(path)));
+  }
   return writer;
 }
 

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runfile/test_run.h"
 
+#include <fmt/format.h>
+
 #include <bit>
 #include <cmath>
+#include <map>
 
+#include "base/strings.h"
 #include "model/run_builder.h"
+#include "runfile/record_text.h"
 
 namespace epochmeter::runfile {
 namespace {
@@ -132,6 +137,39 @@ model::Run BuildRun(const std::vector<Record>& records) {
   model::RunBuilder builder;
   for (const Record& record : records) builder.Write(record);
   return builder.Finish();
+}
+
+std::string Fingerprint(const model::Run& run) {
+  std::string out;
+  for (const auto& state : run.states) out += RecordToText(state) + "\n";
+  for (const auto& event : run.events) out += RecordToText(event) + "\n";
+  for (const auto& text : run.log) out += RecordToText(text) + "\n";
+  for (const auto& [rank, table] : run.steps) {
+    for (size_t i = 0; i < table.size(); ++i) {
+      out += fmt::format("step {} {} {}", table.t_ns[i], table.epoch[i], table.step[i]);
+      for (const auto& [name, column] : table.columns) out += fmt::format(" {}", column[i]);
+      out += "\n";
+    }
+  }
+  for (size_t id = 0; id < run.series.size(); ++id) {
+    const auto column = run.store->Read(static_cast<model::SeriesId>(id), {});
+    if (!column.ok()) return column.error().Message();
+    for (size_t i = 0; i < column->t_ns.size(); ++i) {
+      out +=
+          fmt::format("{}:{}:{}\n", id, column->t_ns[i], std::bit_cast<uint64_t>(column->value[i]));
+    }
+  }
+  return out;
+}
+
+bool IsPartOf(const model::Run& part, const model::Run& whole) {
+  const std::string small = Fingerprint(part), large = Fingerprint(whole);
+  std::map<std::string_view, int> lines;
+  for (const std::string_view line : base::Split(large, '\n')) ++lines[line];
+  for (const std::string_view line : base::Split(small, '\n')) {
+    if (--lines[line] < 0) return false;
+  }
+  return true;
 }
 
 void ExpectSameRecords(const model::Run& actual, const model::Run& expected) {

@@ -18,6 +18,13 @@ std::vector<model::Record> MakeRun(uint64_t seed, int ticks, int series = 6);
 // As a RunBuilder in memory has it.
 model::Run BuildRun(const std::vector<model::Record>& records);
 
+// Everything of a run but losses, anchors and end as text, to compare many runs quickly.
+// Definitions are left out: a file may know more of them than the prefix of records it is compared
+// with.
+std::string Fingerprint(const model::Run& run);
+// Whether each value, event and text of `part` is in `whole` too, unchanged.
+bool IsPartOf(const model::Run& part, const model::Run& whole);
+
 // Everything but losses, text pieces and values is equal.
 void ExpectSameRecords(const model::Run& actual, const model::Run& expected);
 // Whole columns are equal, bit by bit.
