@@ -51,7 +51,10 @@ class Replay {
     EXPECT_NE(handle_, nullptr) << dlerror();
   }
   ~Replay() {
-    if (handle_ != nullptr) dlclose(handle_);
+    if (handle_ == nullptr) return;
+    while ((*this)("nvmlShutdown") == kNvmlSuccess) {
+    }
+    dlclose(handle_);
   }
   Replay(const Replay&) = delete;
   Replay& operator=(const Replay&) = delete;

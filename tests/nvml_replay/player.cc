@@ -86,7 +86,15 @@ Player& Player::Get() {
 }
 
 bool Player::LoadOnce() {
-  if (loaded_) return true;
+  // Not unloaded by every dlclose (sanitizers keep libraries), so a new wish means a new scenario.
+  std::string wish;
+  for (const char* name : {"EPOCHMETER_REPLAY", "EPOCHMETER_REPLAY_T0_NS",
+                           "EPOCHMETER_REPLAY_SPEED", "EPOCHMETER_REPLAY_LATENCY"}) {
+    wish += std::string(Env(name) != nullptr ? Env(name) : "") + "\n";
+  }
+  if (references_ > 0 || (loaded_ && wish == wish_)) return true;
+  loaded_ = false;
+  wish_ = wish;
   std::string error = "EPOCHMETER_REPLAY is not set; name a recording folder or a script file";
   std::optional<Scenario> scenario;
   if (const char* path = Env("EPOCHMETER_REPLAY")) scenario = LoadScenario(path, &error);
@@ -96,6 +104,7 @@ bool Player::LoadOnce() {
   }
   scenario_ = std::move(*scenario);
   handle_slots_.assign(scenario_.devices.size() + 1, 0);
+  speed_ = 1.0;
   if (const char* speed = Env("EPOCHMETER_REPLAY_SPEED")) speed_ = std::strtod(speed, nullptr);
   if (!(speed_ > 0)) speed_ = 1.0;
   const char* t0 = Env("EPOCHMETER_REPLAY_T0_NS");

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -54,6 +55,7 @@ class Player {
   std::recursive_mutex mutex_;
   int references_ = 0;
   bool loaded_ = false;
+  std::string wish_;  // the environment that was loaded
   Scenario scenario_;
   std::vector<char> handle_slots_;
   int64_t t0_ns_ = 0;
