@@ -88,7 +88,7 @@ base::Error UsageError(const Command& command, std::string why) {
           .where = "",
           .why = std::move(why),
           .what_to_do = "see 'epochmeter " + std::string(command.name) + " --help'",
-          .code = kExitUsage};
+          .code = kUsageError};
 }
 
 base::Error UnknownFlag(const Command& command, const std::vector<std::string>& words,

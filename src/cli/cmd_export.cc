@@ -53,9 +53,8 @@ int RunExport(const Arguments& arguments) {
   if (!output.ok()) return Fail(arguments, output.error(), kExitUnreadable);
   const model::Report report = diagnose::BuildReport(opened->run);
   base::Result<> written = exporter->Write(opened->run, report, options, output.value()->stream());
-  if (const base::Result<> closed = output.value()->Close(); written.ok() && !closed.ok()) {
-    written = closed.error();
-  }
+  if (output.value()->reader_gone()) return kExitOk;
+  if (written.ok()) written = output.value()->Close();
   if (!written.ok()) return Fail(arguments, written.error(), kExitUnreadable);
   if (arguments.json()) {
     base::JsonWriter json;

@@ -5,6 +5,7 @@
 
 #include "base/json_writer.h"
 #include "cli/open_run.h"
+#include "collect/schedule.h"
 #include "collect/sources.h"
 #include "export/exporters.h"
 #include "ingest/importers.h"
@@ -25,6 +26,9 @@ std::vector<ListedMetric> AllMetrics() {
     for (const collect::SourceDef& source : sources) {
       for (const model::MetricDef& metric : source.metrics) all.push_back({source.name, &metric});
     }
+  }
+  for (const model::MetricDef& metric : collect::ScheduleMetrics()) {
+    all.push_back({"schedule", &metric});
   }
   for (const model::MetricDef& metric : ingest::ClientMetrics()) all.push_back({"client", &metric});
   return all;

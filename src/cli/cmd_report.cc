@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "base/strings.h"
@@ -63,6 +65,17 @@ bool Utf8Terminal() {
   return false;
 }
 
+// Of the terminal; elsewhere $COLUMNS, or what a wide page needs.
+size_t PageWidth(bool to_stdout) {
+  constexpr size_t kLeast = 60, kElsewhere = 120;
+  winsize size{};
+  if (to_stdout && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
+    return std::max<size_t>(size.ws_col, kLeast);
+  }
+  const auto columns = base::ParseUint(Getenv("COLUMNS"));
+  return columns ? std::max<size_t>(*columns, kLeast) : kElsewhere;
+}
+
 base::Result<render::TextOptions> MakeTextOptions(const Arguments& arguments,
                                                   const std::string& path) {
   render::TextOptions options;
@@ -76,6 +89,7 @@ base::Result<render::TextOptions> MakeTextOptions(const Arguments& arguments,
   options.language = language == "zh" ? render::Language::kChinese : render::Language::kEnglish;
   const bool to_stdout = arguments.Value("output").value_or("-") == "-";
   options.color = UseColor(arguments, to_stdout);
+  options.width = PageWidth(to_stdout);
   options.ascii = arguments.Has("ascii") || (to_stdout && ::isatty(STDOUT_FILENO) != 0 &&
                                              !Utf8Terminal() && language == "en");
   options.files.push_back(path);
@@ -109,7 +123,8 @@ base::Result<> WriteFormat(const Arguments& arguments, const OpenedRun& opened,
                        .what_to_do = "use text, json, csv or jsonl"};
   }
   EPM_ASSIGN(const auto output, Output::Open(OutputPath(arguments, exporter->extension, several)));
-  EPM_TRY(exporter->Write(opened.run, report, {}, output->stream()));
+  const base::Result<> written = exporter->Write(opened.run, report, {}, output->stream());
+  if (!written.ok() && !output->reader_gone()) return written.error();
   return output->Close();
 }
 

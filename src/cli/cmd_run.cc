@@ -68,7 +68,7 @@ int Run(const Arguments& arguments) {
   if (!on.ok()) return Fail(arguments, on.error(), kExitRunFailed);
   if (!on.value()) return ExecPlainly(arguments.command);
   const base::Result<RunSettings> settings = MakeRunSettings(arguments);
-  if (!settings.ok() && settings.error().code == kExitUsage) {
+  if (!settings.ok() && settings.error().code == kUsageError) {
     return Fail(arguments, settings.error(), kExitRunFailed);
   }
   if (!settings.ok()) {

@@ -27,6 +27,9 @@ enum ExitCode : int {
   kExitNotFound = 127,
 };
 
+// Error::code of what the user wrote wrongly; errno values are positive.
+inline constexpr int kUsageError = -1;
+
 enum class FlagKind : uint8_t { kSwitch, kValue, kRepeated };
 
 // `name` is the long name without dashes; `short_name` one letter or 0.

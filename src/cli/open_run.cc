@@ -9,8 +9,9 @@
 #include <cerrno>
 #include <csignal>
 #include <fstream>
-#include <iostream>
+#include <streambuf>
 
+#include "base/file.h"
 #include "base/strings.h"
 #include "cli/run_settings.h"
 #include "runfile/run_reader.h"
@@ -36,17 +37,50 @@ class FileOutput : public Output {
   std::ofstream file_;
 };
 
+// A stream buffer over descriptor 1 that knows when its reader went away.
+class StdoutBuffer : public std::streambuf {
+ public:
+  StdoutBuffer() { setp(buffer_, buffer_ + sizeof buffer_); }
+  bool reader_gone() const { return reader_gone_; }
+  int error() const { return error_; }
+
+ protected:
+  int_type overflow(int_type c) override {
+    if (sync() != 0) return traits_type::eof();
+    if (!traits_type::eq_int_type(c, traits_type::eof())) sputc(traits_type::to_char_type(c));
+    return traits_type::not_eof(c);
+  }
+  int sync() override {
+    const std::string_view bytes(pbase(), static_cast<size_t>(pptr() - pbase()));
+    setp(buffer_, buffer_ + sizeof buffer_);
+    if (error_ != 0) return -1;
+    const base::Result<> written = base::WriteAll(STDOUT_FILENO, bytes, "stdout");
+    if (written.ok()) return 0;
+    error_ = written.error().code;
+    reader_gone_ = error_ == EPIPE;
+    return -1;
+  }
+
+ private:
+  char buffer_[1 << 16];
+  int error_ = 0;
+  bool reader_gone_ = false;
+};
+
 class StandardOutput : public Output {
  public:
-  StandardOutput() { ::signal(SIGPIPE, SIG_IGN); }
-  std::ostream& stream() override { return std::cout; }
+  StandardOutput() : stream_(&buffer_) { ::signal(SIGPIPE, SIG_IGN); }
+  std::ostream& stream() override { return stream_; }
+  bool reader_gone() const override { return buffer_.reader_gone(); }
   base::Result<> Close() override {
-    errno = 0;
-    std::cout.flush();
-    if (std::cout.fail() && errno != EPIPE)
-      return base::SystemError("cannot write", "stdout", errno);
-    return {};
+    stream_.flush();
+    if (buffer_.error() == 0 || buffer_.reader_gone()) return {};
+    return base::SystemError("cannot write", "stdout", buffer_.error());
   }
+
+ private:
+  StdoutBuffer buffer_;
+  std::ostream stream_;
 };
 
 }  // namespace

@@ -43,6 +43,8 @@ class Output {
   static base::Result<std::unique_ptr<Output>> Open(const std::optional<std::string>& path);
   virtual ~Output() = default;
   virtual std::ostream& stream() = 0;
+  // Nobody reads what is written any more (EPIPE): stop quietly.
+  virtual bool reader_gone() const { return false; }
   // Errors of writing. A reader that went away (EPIPE) is none.
   virtual base::Result<> Close() = 0;
 };

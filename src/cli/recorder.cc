@@ -102,12 +102,21 @@ class Recorder {
     }
     started_ns_ = base::MonotonicNs();
     if (!start.resume) sink_->Write(DescribeRun(settings_));
-    decoder_ = std::make_unique<ingest::ProtocolDecoder>(*registry_, *sink_);
+    decoder_ = std::make_unique<ingest::ProtocolDecoder>(
+        *registry_, *sink_,
+        ingest::ProtocolDecoder::Options{.not_before_ns = OldestEventNs(start)});
     capture_ = std::make_unique<LogCapture>(*sink_);
     EPM_ASSIGN(receiver_, EventReceiver::Start(channels_.event_socket));
     sampler_ = SamplerLink::Make(*registry_, *sink_, settings_.interval_ns);
     next_anchor_ns_ = started_ns_ + kAnchorPeriodNs;
     return {};
+  }
+
+  // Events older than the recording are garbage, but those of a training that was there before.
+  int64_t OldestEventNs(const RecorderStart& start) const {
+    constexpr int64_t kClockSlackNs = 10 * base::kNsPerSecond;
+    const bool older = start.resume || start.training_pid > 0;
+    return older ? 0 : started_ns_ - kClockSlackNs;
   }
 
   void Say(const std::string& line) const {

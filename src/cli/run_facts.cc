@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/json_writer.h"
 #include "base/strings.h"
 #include "base/version.h"
 
@@ -54,7 +55,7 @@ model::RunInfo DescribeRun(const RunSettings& settings) {
   }
   add("cpu_model", CpuModel());
   add("cpu_count", std::to_string(::sysconf(_SC_NPROCESSORS_ONLN)));
-  add("interval_s", base::FormatDuration(base::SecondsFromNs(settings.interval_ns)));
+  add("interval_s", base::JsonNumber(base::SecondsFromNs(settings.interval_ns)));
   add("tool_version", std::string(base::kVersion));
   add("tool_revision", std::string(base::kRevision));
   for (const auto& [key, value] : settings.labels) add("tag." + key, value);

@@ -102,7 +102,7 @@ base::Result<int64_t> DurationFlag(const Arguments& arguments, std::string_view 
                        .what_to_do = "give a duration from " + base::FormatDuration(least_s) +
                                      " to " + base::FormatDuration(most_s) +
                                      ", such as 500ms or 5s",
-                       .code = kExitUsage};
+                       .code = kUsageError};
   }
   return static_cast<int64_t>(*seconds * 1e9);
 }
@@ -116,7 +116,7 @@ base::Result<model::Labels> TagFlags(const Arguments& arguments) {
                          .where = "",
                          .why = "",
                          .what_to_do = "write --tag key=value",
-                         .code = kExitUsage};
+                         .code = kUsageError};
     }
     labels.emplace_back(tag.substr(0, equals), tag.substr(equals + 1));
   }
@@ -145,7 +145,7 @@ base::Result<bool> RecordingSwitchedOn() {
                        .where = "",
                        .why = "",
                        .what_to_do = "use 0, off, false or no; or 1, on, true or yes",
-                       .code = kExitUsage};
+                       .code = kUsageError};
   }
   return true;
 }

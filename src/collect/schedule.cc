@@ -13,7 +13,10 @@ namespace epochmeter::collect {
 namespace {
 
 constexpr int64_t kLongestNs = 60 * base::kNsPerSecond;  // of waiting and of slowed periods
-constexpr int64_t kJoinNs = 50 * base::kNsPerMs;
+// Readings of everything are at least so far apart: a host reading costs about 1 ms, one of NVML
+// some ms per GPU.
+constexpr int64_t kHostJoinNs = 20 * base::kNsPerMs;
+constexpr int64_t kGpuJoinNs = 100 * base::kNsPerMs;
 constexpr int kFailuresUntilRemake = 3;
 constexpr size_t kCostWindow = 16;
 
@@ -92,12 +95,13 @@ class RealSchedule : public Schedule {
   }
 
   int64_t NextDueNs() const override {
-    int64_t next_ns = std::numeric_limits<int64_t>::max();
+    int64_t next_ns = pending_all_ns_.value_or(std::numeric_limits<int64_t>::max());
     for (const Entry& entry : entries_) next_ns = std::min(next_ns, entry.due_ns);
     return next_ns;
   }
 
   void RunDue(int64_t now_ns) override {
+    if (pending_all_ns_ && *pending_all_ns_ <= now_ns) RunAllNow(now_ns);
     const int64_t due_ns = NextDueNs();
     if (due_ns > now_ns) return;
     const int64_t instant_ns = InstantBefore(now_ns, context_.tick_ns);
@@ -116,7 +120,12 @@ class RealSchedule : public Schedule {
   }
 
   void RunAllNow(int64_t now_ns) override {
-    if (last_all_ns_ && now_ns - *last_all_ns_ < kJoinNs) return;
+    const int64_t join_ns = context_.nvml != nullptr ? kGpuJoinNs : kHostJoinNs;
+    if (last_all_ns_ && now_ns - *last_all_ns_ < join_ns) {
+      pending_all_ns_ = *last_all_ns_ + join_ns;
+      return;
+    }
+    pending_all_ns_.reset();
     last_all_ns_ = now_ns;
     model::Samples out{.t_ns = now_ns, .values = {}};
     for (Entry& entry : entries_) {
@@ -274,6 +283,7 @@ class RealSchedule : public Schedule {
   model::SeriesId lag_ = 0;
   std::vector<Entry> entries_;
   std::optional<int64_t> last_all_ns_;
+  std::optional<int64_t> pending_all_ns_;  // a reading of everything that was asked for too soon
 };
 
 }  // namespace

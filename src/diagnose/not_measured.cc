@@ -124,8 +124,9 @@ std::vector<NotMeasured> FindNotMeasured(const Run& run, const model::Report& re
   for (const auto& [reason, sources] : FailedSources(run)) {
     const bool gpu = std::all_of(sources.begin(), sources.end(), IsGpuSource);
     gpu_source_failed |= gpu;
-    const std::string names = base::Join(sources, ", ");
-    list.push_back({.subject = gpu ? "GPU (" + names + ")" : names, .reason = reason});
+    std::string subject = base::Join(sources, ", ");
+    if (gpu) subject = run.EntitiesOf(Scope::kGpu).empty() ? "GPU" : "GPU (" + subject + ")";
+    list.push_back({.subject = std::move(subject), .reason = reason});
   }
   AddStates(run, &list);
   AddMissing(run, report, gpu_source_failed, &list);

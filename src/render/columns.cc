@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "render/columns.h"
 
+#include <utility>
+
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -110,6 +112,36 @@ std::string CutTo(std::string_view text, size_t width, bool ascii) {
     text.remove_prefix(glyph.bytes);
   }
   return cut += mark;
+}
+
+std::vector<std::string> Wrap(std::string_view text, size_t width, std::string_view first,
+                              std::string_view rest) {
+  std::vector<std::string> lines;
+  std::string line(first);
+  size_t used = DisplayWidth(first);
+  bool empty = true;  // nothing on this line but what stands before it
+  const auto end_line = [&] {
+    lines.push_back(TrimRight(std::exchange(line, std::string(rest))));
+    used = DisplayWidth(rest);
+    empty = true;
+  };
+  for (std::string_view word : base::SplitWhitespace(text)) {
+    if (!empty && used + 1 + DisplayWidth(word) > width) end_line();
+    if (!empty) {
+      line += ' ';
+      ++used;
+    }
+    while (!word.empty()) {
+      const Glyph glyph = FirstGlyph(word);
+      if (!empty && used + GlyphWidth(glyph) > width) end_line();
+      line += word.substr(0, glyph.bytes);
+      used += GlyphWidth(glyph);
+      empty = false;
+      word.remove_prefix(glyph.bytes);
+    }
+  }
+  if (!empty) end_line();
+  return lines;
 }
 
 std::string Plain(std::string_view text) {

@@ -62,6 +62,7 @@ constexpr std::array<Row, kPhraseCount> kTexts = {{
     {"total", "合计"},
     {"left out for width", "因宽度省略"},
     {"no value in any epoch", "所有轮次均无数值"},
+    {"Exceptions", "异常"},
 }};
 
 }  // namespace

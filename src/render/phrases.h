@@ -66,8 +66,9 @@ enum class Phrase : uint8_t {
   kTotal,
   kTooWide,
   kNoValue,
+  kExceptions,
 };
-inline constexpr int kPhraseCount = static_cast<int>(Phrase::kNoValue) + 1;
+inline constexpr int kPhraseCount = static_cast<int>(Phrase::kExceptions) + 1;
 
 std::string_view Text(Phrase phrase, Language language);
 

@@ -69,10 +69,10 @@ class Page {
   void Lines(const std::vector<std::string>& lines) {
     for (const std::string& line : lines) Line(line);
   }
-  // Items of a list, cut to the width; those beyond the most are counted.
+  // Items of a list, wrapped at the width; those beyond the most are counted.
   void Items(const std::vector<std::string>& items) {
     for (size_t i = 0; i < std::min(items.size(), kMostItems); ++i) {
-      Line(CutTo("  " + Plain(items[i]), options_.width, options_.ascii));
+      Lines(Wrap(Plain(items[i]), options_.width, "  ", "    "));
     }
     if (items.size() > kMostItems) {
       Line(fmt::format("  {} {} {}", Word(Phrase::kAnd), items.size() - kMostItems,
@@ -156,6 +156,32 @@ void AddFindings(const Report& report, Page* page) {
   page->Items(items);
 }
 
+// What the training raised: the first of each type, with its count over all ranks.
+void AddExceptions(const Run& run, Page* page) {
+  std::vector<std::pair<const model::Event*, size_t>> kinds;
+  for (const model::Event& event : run.events) {
+    if (event.kind != model::EventKind::kException) continue;
+    const auto known = std::find_if(kinds.begin(), kinds.end(), [&](const auto& kind) {
+      return kind.first->name == event.name;
+    });
+    if (known == kinds.end()) {
+      kinds.emplace_back(&event, 1);
+    } else {
+      ++known->second;
+    }
+  }
+  if (kinds.empty()) return;
+  page->Title(page->Word(Phrase::kExceptions));
+  std::vector<std::string> items;
+  for (const auto& [event, count] : kinds) {
+    std::string item = event->name;
+    if (count > 1) item += fmt::format(" × {}", count);
+    if (event->rank) item += fmt::format(" ({} {})", page->Word(Phrase::kRank), *event->rank);
+    items.push_back(item + ": " + std::string(event->Text("message").value_or("")));
+  }
+  page->Items(items);
+}
+
 void AddLosses(const Run& run, Page* page) {
   if (run.losses.empty()) return;
   page->Title(page->Word(Phrase::kLosses));
@@ -206,6 +232,7 @@ std::string RenderReport(const Run& run, const Report& report, const TextOptions
   const EpochTable table = MakeEpochTable(report, page.options());
   AddEpochs(report, table, &page);
   AddGpus(run, report, &page);
+  AddExceptions(run, &page);
   AddFindings(report, &page);
   AddLosses(run, &page);
   AddNotMeasured(report, table.unknown, &page);
@@ -228,6 +255,7 @@ std::string RenderSummary(const Run& run, const Report& report, const TextOption
     page.Lines(table.lines);
     if (table.has_incomplete) page.Line(fmt::format("  * {}", page.Word(Phrase::kIncomplete)));
   }
+  AddExceptions(run, &page);
   AddFindings(report, &page);
   if (!run.losses.empty() || !report.not_measured.empty()) {
     page.Line("");

@@ -5,7 +5,7 @@
 
 #include <bit>
 #include <cmath>
-#include <map>
+#include <unordered_map>
 
 #include "base/strings.h"
 #include "model/run_builder.h"
@@ -162,11 +162,10 @@ std::string Fingerprint(const model::Run& run) {
   return out;
 }
 
-bool IsPartOf(const model::Run& part, const model::Run& whole) {
-  const std::string small = Fingerprint(part), large = Fingerprint(whole);
-  std::map<std::string_view, int> lines;
-  for (const std::string_view line : base::Split(large, '\n')) ++lines[line];
-  for (const std::string_view line : base::Split(small, '\n')) {
+bool IsPartOf(std::string_view part, std::string_view whole) {
+  std::unordered_map<std::string_view, int> lines;
+  for (const std::string_view line : base::Split(whole, '\n')) ++lines[line];
+  for (const std::string_view line : base::Split(part, '\n')) {
     if (--lines[line] < 0) return false;
   }
   return true;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/run.h"
@@ -22,8 +23,8 @@ model::Run BuildRun(const std::vector<model::Record>& records);
 // Definitions are left out: a file may know more of them than the prefix of records it is compared
 // with.
 std::string Fingerprint(const model::Run& run);
-// Whether each value, event and text of `part` is in `whole` too, unchanged.
-bool IsPartOf(const model::Run& part, const model::Run& whole);
+// Whether each value, event and text of one fingerprint is in the other too, unchanged.
+bool IsPartOf(std::string_view part, std::string_view whole);
 
 // Everything but losses, text pieces and values is equal.
 void ExpectSameRecords(const model::Run& actual, const model::Run& expected);

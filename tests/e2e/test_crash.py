@@ -35,7 +35,7 @@ def run_with_kill(tool, victim, moment_s, env=None, flags=(), quiet=True):
 
 def recorded_steps(tool):
     """Step number -> time in ns, as the file has them."""
-    return {e["step"]: e for e in tool.export_jsonl() if e.get("kind") == "step" or e.get("event") == "step"}
+    return {e["step"]: e for e in tool.export_jsonl() if e.get("event") == "step"}
 
 
 def lost_span_ns(sent, recorded):
@@ -61,7 +61,7 @@ def test_recorder_killed(tool, round_number):
     assert lost_span_ns(sent, recorded) <= ONE_SECOND_NS
     assert max(recorded) == EPOCHS * STEPS, "recording went on after the restart"
     data = tool.report()
-    assert data["run"]["end"]["exit_code"] == 9
+    assert data["run"]["exit"]["exit_code"] == 9
     assert any(loss["kind"] == "recorder.restarted" for loss in data["losses"])
 
 
@@ -94,7 +94,7 @@ def test_training_killed(tool, round_number):
     assert lost_span_ns(sent, recorded) <= ONE_SECOND_NS
     assert len(recorded) >= len(sent) - 1
     data = tool.report()
-    assert data["run"]["end"]["signal"] == signal.SIGKILL
+    assert data["run"]["exit"]["signal"] == signal.SIGKILL
 
 
 @pytest.mark.parametrize("round_number", range(ROUNDS))
@@ -115,7 +115,7 @@ def test_launcher_killed_the_recorder_finishes_the_file(tool):
     while (tool.tmp / "run.emr.tail").exists() and time.monotonic() < deadline:
         time.sleep(0.1)
     data = tool.report()
-    assert data["run"]["end"]["reason"] == "lost"
+    assert data["run"]["exit"]["reason"] == "lost"
     assert sum(e["steps"] for e in data["epochs"]) == 50
 
 

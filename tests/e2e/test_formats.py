@@ -91,7 +91,7 @@ def test_the_newest_run_is_the_default(tool):
     for code in (1, 2):
         tool.call("run", "-q", "--", "sh", "-c", f"exit {code}")
     data = json.loads(tool.call("report", "--json").stdout)["data"]
-    assert data["run"]["end"]["exit_code"] == 2
+    assert data["run"]["exit"]["exit_code"] == 2
     assert len(json.loads(tool.call("ls", "--json").stdout)["data"]["runs"]) == 2
 
 

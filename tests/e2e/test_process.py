@@ -22,14 +22,14 @@ NOISY = (
 def test_exit_code_is_the_trainings(tool, code):
     done = tool.record("sh", "-c", f"exit {code}")
     assert done.returncode == code
-    assert tool.report()["run"]["end"]["exit_code"] == code
+    assert tool.report()["run"]["exit"]["exit_code"] == code
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV, signal.SIGINT])
 def test_death_by_signal_is_passed_on(tool, number):
     done = tool.record("sh", "-c", f"kill -{int(number)} $$")
     assert done.returncode == -number
-    assert tool.report()["run"]["end"]["signal"] == number
+    assert tool.report()["run"]["exit"]["signal"] == number
 
 
 def test_command_that_is_not_there_or_not_executable(tool):
@@ -142,7 +142,7 @@ def test_an_existing_file_is_not_overwritten(tool):
     assert b"force" in done.stderr
     assert tool.run_file.read_bytes() == before
     assert tool.record("sh", "-c", "exit 6", flags=["--force"]).returncode == 6
-    assert tool.report()["run"]["end"]["exit_code"] == 6
+    assert tool.report()["run"]["exit"]["exit_code"] == 6
 
 
 def test_read_only_folder_the_training_goes_on(tool):

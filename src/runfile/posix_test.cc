@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// The run file on a real file system: locks, a concurrent reader, a killed writer.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <thread>
+
+#include "runfile/recover.h"
+#include "runfile/run_reader.h"
+#include "runfile/run_writer.h"
+#include "runfile/test_run.h"
+
+namespace epochmeter::runfile {
+namespace {
+
+class OnDisk : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = testing::TempDir() + "runfile_XXXXXX";
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+    path_ = folder_ + "/a.emr";
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::unique_ptr<RunWriter> Create(uint32_t ticks_per_seal) {
+    RunWriter::Options options;
+    options.ticks_per_seal = ticks_per_seal;
+    auto writer = RunWriter::Create(path_, options);
+    EXPECT_TRUE(writer.ok()) << writer.error().Message();
+    return std::move(writer).value();
+  }
+
+  std::string folder_, path_;
+};
+
+bool IsTick(const model::Record& record) { return std::holds_alternative<model::Samples>(record); }
+
+TEST_F(OnDisk, ASecondWriterIsRefusedWithAClearMessage) {
+  const auto writer = Create(600);
+  const auto second = RunWriter::Resume(path_, {});
+  ASSERT_FALSE(second.ok());
+  EXPECT_NE(second.error().Message().find("another process"), std::string::npos);
+  EXPECT_FALSE(RecoverRun(path_).ok());
+}
+
+TEST_F(OnDisk, AFolderOrAPipeIsNoRunFile) {
+  EXPECT_FALSE(OpenRun(folder_).ok());
+  ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
+  EXPECT_FALSE(OpenRun(path_).ok());
+}
+
+TEST_F(OnDisk, AReaderBesideTheWriterSeesAGrowingPrefixAndNoDamage) {
+  const auto records = MakeRun(21, 400, 3);
+  const std::string whole = Fingerprint(BuildRun(records));
+  auto writer = Create(5);
+  std::atomic<bool> done = false;
+  std::thread writing([&] {
+    for (const model::Record& record : records) {
+      writer->Write(record);
+      if (IsTick(record)) (void)writer->Flush();
+    }
+    (void)writer->Finish({.t_ns = 0, .reason = "exited"});
+    done = true;
+  });
+  size_t before = 0;
+  for (bool last = false; !last;) {
+    last = done;
+    const auto run = OpenRun(path_);
+    ASSERT_TRUE(run.ok()) << run.error().Message();
+    const std::string text = Fingerprint(*run);
+    EXPECT_GE(text.size(), before);
+    before = text.size();
+    EXPECT_TRUE(IsPartOf(text, whole));
+    for (const model::Loss& loss : run->losses) {
+      EXPECT_TRUE(!loss.kind.starts_with("file.") || loss.kind == "file.torn_tail") << loss.detail;
+    }
+    EXPECT_TRUE(run->store->LossesFound().empty());
+  }
+  writing.join();
+  EXPECT_EQ(before, whole.size());
+}
+
+TEST_F(OnDisk, AKilledWriterLosesNothingAcknowledged) {
+  const auto records = MakeRun(22, 300, 3);
+  RandomRecords random(22);
+  for (int round = 0; round < 15; ++round) {
+    int acknowledgements[2];
+    ASSERT_EQ(::pipe(acknowledgements), 0);
+    const pid_t child = ::fork();
+    if (child == 0) {
+      auto writer = Create(5);
+      for (size_t i = 0; i < records.size(); ++i) {
+        writer->Write(records[i]);
+        if (!IsTick(records[i]) || !writer->Flush().ok()) continue;
+        const size_t count = i + 1;
+        if (::write(acknowledgements[1], &count, sizeof count) < 0) ::_exit(1);
+      }
+      ::pause();
+    }
+    ::close(acknowledgements[1]);
+    size_t acknowledged = 0, stop = 20 + random.Below(records.size() / 2);
+    for (size_t count = 0; acknowledged < stop;) {
+      if (::read(acknowledgements[0], &count, sizeof count) != sizeof count) break;
+      acknowledged = count;
+    }
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+    for (size_t count = 0; ::read(acknowledgements[0], &count, sizeof count) == sizeof count;) {
+      acknowledged = count;
+    }
+    ::close(acknowledgements[0]);
+    const std::string expected = Fingerprint(
+        BuildRun({records.begin(), records.begin() + static_cast<std::ptrdiff_t>(acknowledged)}));
+    const auto before = OpenRun(path_);
+    ASSERT_TRUE(before.ok()) << before.error().Message();
+    EXPECT_TRUE(IsPartOf(expected, Fingerprint(*before)));
+    EXPECT_TRUE(IsPartOf(Fingerprint(*before), Fingerprint(BuildRun(records))));
+    ASSERT_TRUE(RecoverRun(path_).ok());
+    const auto after = OpenRun(path_);
+    ASSERT_TRUE(after.ok());
+    EXPECT_EQ(Fingerprint(*after), Fingerprint(*before));
+    EXPECT_TRUE(VerifyRun(path_)->Intact());
+    std::filesystem::remove(path_);
+  }
+}
+
+}  // namespace
+}  // namespace epochmeter::runfile
