@@ -147,7 +147,10 @@ std::string Fingerprint(const model::Run& run) {
   for (const auto& [rank, table] : run.steps) {
     for (size_t i = 0; i < table.size(); ++i) {
       out += fmt::format("step {} {} {}", table.t_ns[i], table.epoch[i], table.step[i]);
-      for (const auto& [name, column] : table.columns) out += fmt::format(" {}", column[i]);
+      for (const auto& [name, column] : table.columns) {
+        // A column that begins later is absent in a prefix of the run.
+        if (!std::isnan(column[i])) out += fmt::format(" {}={}", name, column[i]);
+      }
       out += "\n";
     }
   }
