@@ -31,6 +31,16 @@ ZSTD_CCtx* Compressor() {
   return context.get();
 }
 
+struct FreeDecompressor {
+  void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
+};
+
+ZSTD_DCtx* Decompressor() {
+  thread_local const std::unique_ptr<ZSTD_DCtx, FreeDecompressor> context(ZSTD_createDCtx());
+  EPM_CHECK(context != nullptr);
+  return context.get();
+}
+
 std::string ToPlanes(const std::vector<uint64_t>& words, size_t planes) {
   std::string bytes(words.size() * planes, '\0');
   for (size_t plane = 0; plane < planes; ++plane) {
@@ -72,8 +82,8 @@ bool Decompress(std::string_view compressed, size_t raw_size, std::string* bytes
   // zstd expands by 2^15 at most or so; a larger claim is not worth its memory.
   if (raw_size / 65536 > compressed.size()) return false;
   bytes->resize(raw_size);
-  const size_t size =
-      ZSTD_decompress(bytes->data(), raw_size, compressed.data(), compressed.size());
+  const size_t size = ZSTD_decompressDCtx(Decompressor(), bytes->data(), raw_size,
+                                          compressed.data(), compressed.size());
   return ZSTD_isError(size) == 0 && size == raw_size;
 }
 
