@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 
 #include "base/file.h"
 #include "base/strings.h"
@@ -55,6 +56,13 @@ constexpr FlagSpec kRecordFlags[] = {
      .kind = FlagKind::kSwitch},
 };
 
+// A recorder further up records this process already, by environment and process tree: a `run` in a
+// script that is itself run by `run`. Its file is the one; an own -o asks for a second one.
+bool RecordedAlready(const Arguments& arguments) {
+  const char* socket = std::getenv("EPOCHMETER_SOCKET");
+  return socket != nullptr && ::access(socket, W_OK) == 0 && !arguments.Has("output");
+}
+
 int Run(const Arguments& arguments) {
   if (arguments.command.empty()) {
     return Fail(arguments,
@@ -66,7 +74,7 @@ int Run(const Arguments& arguments) {
   }
   const base::Result<bool> on = RecordingSwitchedOn();
   if (!on.ok()) return Fail(arguments, on.error(), kExitRunFailed);
-  if (!on.value()) return ExecPlainly(arguments.command);
+  if (!on.value() || RecordedAlready(arguments)) return ExecPlainly(arguments.command);
   const base::Result<RunSettings> settings = MakeRunSettings(arguments);
   if (!settings.ok() && settings.error().code == kUsageError) {
     return Fail(arguments, settings.error(), kExitRunFailed);

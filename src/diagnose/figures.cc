@@ -98,6 +98,10 @@ bool Covers(const Stat& stat, Interval interval, int64_t period_ns) {
   return missing_s <= std::max(0.1 * length_s, 1.5 * base::SecondsFromNs(period_ns));
 }
 
+// Drivers renew the energy counter each 10 to 100 ms; over less than ten of those steps its
+// difference may be off by a tenth, and 0 for a run of a moment.
+bool LongEnoughForCounter(Interval interval) { return LengthSeconds(interval) >= 1.0; }
+
 void SetEnergyFromPower(const Target& target, int64_t period_ns, model::GpuStats* gpu) {
   const Stat* power = FindStat(gpu->stats, "power_w");
   if (power == nullptr || !power->mean || !Covers(*power, target.interval, period_ns)) return;
@@ -131,7 +135,7 @@ void AddGpu(const SeriesReader& reader, const EntityDef& entity,
     }
   }
   for (const Target& target : targets) {
-    if (!target.gpus->back().energy_j) {
+    if (!target.gpus->back().energy_j || !LongEnoughForCounter(target.interval)) {
       SetEnergyFromPower(target, power_period_ns, &target.gpus->back());
     }
   }

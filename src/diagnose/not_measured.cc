@@ -45,6 +45,9 @@ void AddStates(const Run& run, std::vector<NotMeasured>* list) {
   std::vector<std::pair<std::pair<std::string, std::string>, std::vector<std::string>>> groups;
   for (const auto& [id, state] : last) {
     if (state->condition == SeriesCondition::kOk || id >= run.series.size()) continue;
+    // A process that ended is not missing.
+    const bool process = run.series[id].metric.scope == Scope::kProcess;
+    if (process && state->condition == SeriesCondition::kSourceGone) continue;
     const std::pair key(run.series[id].metric.field, Reason(*state));
     auto group = std::find_if(groups.begin(), groups.end(),
                               [&](const auto& known) { return known.first == key; });

@@ -75,7 +75,7 @@ void SetStepFigures(const StepTable& steps, const std::vector<size_t>& at, Epoch
   for (const auto& [name, column] : steps.columns) {
     if (name.compare(0, kScalarPrefix.size(), kScalarPrefix) != 0) continue;
     for (auto index = at.rbegin(); index != at.rend(); ++index) {
-      if (std::isnan(column[*index])) continue;
+      if (model::IsAbsent(column[*index])) continue;
       SetScalar(std::string_view(name).substr(kScalarPrefix.size()), column[*index], &row->scalars);
       break;
     }

@@ -161,7 +161,7 @@ class Lines {
     if (steps.step[index] >= 0) json.Field("step", steps.step[index]);
     json.Key("fields").BeginObject();
     for (const auto& [name, column] : steps.columns) {
-      if (std::isnan(column[index])) continue;
+      if (model::IsAbsent(column[index])) continue;
       json.Key(name);
       WriteReal(column[index], json);
     }

@@ -218,8 +218,9 @@ base::Result<> Recording::ReadAnchor() {
 }
 
 void Recording::WriteRunInfo() {
-  std::string name = fs::path(folder_).filename().string();
-  if (name.empty()) name = fs::path(folder_).parent_path().filename().string();
+  std::error_code error;
+  const fs::path folder = fs::weakly_canonical(folder_, error);
+  const std::string name = (error ? fs::path(folder_) : folder).filename().string();
   const std::string unique =
       name + std::to_string(anchor_mono_ns_) + "/" + std::to_string(anchor_wall_ns_);
   char tail[8];

@@ -111,8 +111,17 @@ TEST(StepTable, FillsMissingNumbersWithNan) {
              .step = 2,
              .name = "",
              .fields = {{"scalar.loss", int64_t{3}}}});
-  EXPECT_TRUE(std::isnan(table.Column("duration_s")->at(1)));
-  EXPECT_TRUE(std::isnan(table.Column("scalar.loss")->at(0)));
+  table.Add({.t_ns = 3,
+             .kind = EventKind::kStep,
+             .rank = {},
+             .epoch = 0,
+             .step = 3,
+             .name = "",
+             .fields = {{"scalar.loss", std::nan("")}}});
+  EXPECT_TRUE(IsAbsent(table.Column("duration_s")->at(1)));
+  EXPECT_TRUE(IsAbsent(table.Column("scalar.loss")->at(0)));
+  EXPECT_TRUE(std::isnan(table.Column("scalar.loss")->at(2)));
+  EXPECT_FALSE(IsAbsent(table.Column("scalar.loss")->at(2)));
   EXPECT_EQ(table.Column("scalar.loss")->at(1), 3.0);
   EXPECT_EQ(table.Column("none"), nullptr);
 }

@@ -66,10 +66,10 @@ void StepTable::Add(const Event& event) {
     const std::optional<double> number = event.Number(field.key);
     if (!number) continue;
     std::vector<double>& column = columns[field.key];
-    column.resize(t_ns.size() - 1, std::nan(""));
+    column.resize(t_ns.size() - 1, kAbsentNumber);
     column.push_back(*number);
   }
-  for (auto& [name, column] : columns) column.resize(t_ns.size(), std::nan(""));
+  for (auto& [name, column] : columns) column.resize(t_ns.size(), kAbsentNumber);
 }
 
 const std::vector<double>* StepTable::Column(std::string_view name) const {

@@ -4,6 +4,7 @@
 // any number of threads may read unless the store says otherwise.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -61,7 +62,14 @@ class SeriesStore {
   virtual std::vector<Loss> LossesFound() const { return {}; }
 };
 
-// The steps of one rank, in columns of equal length; NaN where a step had no such number.
+// Stands in a column where a step had no such number: a NaN of its own, because a loss that is NaN
+// is known and the worst of news.
+inline constexpr double kAbsentNumber = std::bit_cast<double>(uint64_t{0x7FF8'0000'0000'ABBE});
+constexpr bool IsAbsent(double value) {
+  return std::bit_cast<uint64_t>(value) == std::bit_cast<uint64_t>(kAbsentNumber);
+}
+
+// The steps of one rank, in columns of equal length; kAbsentNumber where a step had no such number.
 struct StepTable {
   std::vector<int64_t> t_ns;                                        // the end of the step
   std::vector<int64_t> epoch;                                       // -1 when not known

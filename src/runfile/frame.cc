@@ -179,7 +179,7 @@ class Scanner {
     if (stop == scan_.size && at > 0) {
       EPM_ASSIGN(const bool zeros, EndsInZeros(at));
       damage.torn = starts_a_frame || zeros || damage.bytes < kFrameHeaderBytes;
-      if (damage.torn) damage.reason = "the last write did not come to its end";
+      if (damage.torn) damage.reason = "an unfinished frame";
     }
     if (!damage.torn) scan_.end = stop;
     scan_.damages.push_back(std::move(damage));
@@ -207,7 +207,7 @@ class Scanner {
     scan_.damages.push_back({.offset = last.offset,
                              .bytes = scan_.size - last.offset,
                              .torn = true,
-                             .reason = "the last write did not come to its end"});
+                             .reason = "an unfinished frame"});
     return {};
   }
 

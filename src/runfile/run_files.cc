@@ -56,6 +56,7 @@ class Opener {
     EPM_TRY(ScanTail());
     EPM_TRY(ListSets());
     EPM_TRY(MatchSetsAndTail());
+    AddCut();
     return std::move(files_);
   }
 
@@ -221,6 +222,15 @@ class Opener {
     return {};
   }
 
+  // A writer removes the tail only when the end is in the main file: neither of both means that the
+  // file was cut, or copied without its tail.
+  void AddCut() {
+    if (files_.finished || files_.main == nullptr || files_.tail != nullptr) return;
+    if (files_.tail_foreign) return;
+    AddLoss("file.cut", LossSeverity::kDataLoss, files_.path, files_.main_scan.size, 0,
+            "the file has no end and no tail beside it; what came after is not here");
+  }
+
   void AddDamages(const FileScan& scan) {
     for (const Damage& damage : scan.damages) {
       const bool header = damage.offset == 0;
@@ -257,7 +267,7 @@ model::Loss FileLoss(std::string kind, LossSeverity severity, const std::string&
           .count = bytes,
           .detail = fmt::format("bytes {} to {} of {}: {}", offset, offset + bytes, path, reason),
           .help = severity == LossSeverity::kInfo
-                      ? "Nothing that was acknowledged as written is lost."
+                      ? "The last write did not come to its end, or the file was cut there."
                       : "Copy the file again if the original is intact; the rest is readable."};
 }
 

@@ -184,3 +184,11 @@ def test_start_without_the_wrapper_records_too(tool):
     assert len(found) == 1
     epochs = tool.report(found[0])["epochs"]
     assert sum(e["steps"] for e in epochs) == 60
+
+
+def test_run_inside_run_joins_the_outer_recorder(tool):
+    inner = f"{BINARY} run -- {python()} {PROGRAMS / 'steps.py'} 5 0.01 1 4"
+    done = tool.record("sh", "-c", inner, flags=["-q"])
+    assert done.returncode == 4
+    assert not (tool.tmp / "epochmeter-runs").exists()
+    assert sum(e["steps"] for e in tool.report()["epochs"]) == 5

@@ -155,13 +155,16 @@ Library::~Library() {
 
 base::Result<> Library::Map(const LibraryOptions& options) {
   options_ = options;
-  std::string tried;
+  std::vector<std::string> not_there, tried;
   for (const std::string& path : LibraryCandidates(options)) {
     handle_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle_ != nullptr) return {};
     const char* why = dlerror();
-    tried += (tried.empty() ? "" : "; ") + std::string(why != nullptr ? why : path);
+    const std::string text = why != nullptr ? why : path;
+    const bool no_file = text.find("No such file or directory") != std::string::npos;
+    (no_file ? not_there : tried).push_back(no_file ? path : text);
   }
+  if (!not_there.empty()) tried.push_back("no such file: " + base::Join(not_there, ", "));
   const char* advice =
       options.library.empty()
           ? "install the NVIDIA driver; in a container start it with "
@@ -169,7 +172,7 @@ base::Result<> Library::Map(const LibraryOptions& options) {
           : "EPOCHMETER_NVML_LIBRARY must name libnvidia-ml.so.1 or its folder; unset it to search";
   return base::Error{.what = "cannot load the NVIDIA management library",
                      .where = kSoname,
-                     .why = tried,
+                     .why = base::Join(tried, "; "),
                      .what_to_do = advice,
                      .code = kNvmlLibraryNotFound};
 }

@@ -52,7 +52,7 @@ TEST_F(LibraryTest, TellsAMissingDriverFromAStub) {
   EXPECT_EQ(library.error().code, kNvmlDriverNotLoaded);
   EXPECT_THAT(library.error().what_to_do, HasSubstr("kernel driver"));
 
-  const std::string root = testing::TempDir() + "/with-driver";
+  const std::string root = testing::TempDir() + "/with-driver-" + std::to_string(getpid());
   std::filesystem::create_directories(root + "/proc/driver/nvidia");
   std::ofstream(root + "/proc/driver/nvidia/version") << "NVRM version: 580\n";
   library = Library::Open({.library = ReplayFolder(), .root = root});
@@ -80,7 +80,7 @@ TEST(LibraryCandidatesTest, SearchesTheSonameFirstAndNeverTheUnversionedName) {
 }
 
 TEST(LibraryCandidatesTest, PrefersTheWslFolderUnderWsl) {
-  const std::string root = testing::TempDir() + "/wsl";
+  const std::string root = testing::TempDir() + "/wsl-" + std::to_string(getpid());
   std::filesystem::create_directories(root + "/dev/dxg");
   EXPECT_EQ(LibraryCandidates({.library = "", .root = root}).front(),
             "/usr/lib/wsl/lib/libnvidia-ml.so.1");

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -38,7 +40,7 @@ class ReplayTest : public testing::Test {
   void Play(const std::string& what, double at_s = 0, const std::string& variant = "") {
     std::string path = what;
     if (what.front() == '{') {
-      path = testing::TempDir() + "/script.json";
+      path = testing::TempDir() + "/script-" + std::to_string(getpid()) + ".json";
       std::ofstream(path) << what;
     }
     setenv("EPOCHMETER_REPLAY", path.c_str(), 1);
