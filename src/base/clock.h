@@ -12,8 +12,8 @@ inline constexpr int64_t kNsPerSecond = 1'000'000'000;
 inline constexpr int64_t kNsPerMs = 1'000'000;
 
 int64_t MonotonicNs();
-int64_t BoottimeNs();  // like monotonic, but counts suspend
-int64_t WallNs();      // UTC since 1970; may jump
+int64_t BoottimeNs();   // like monotonic, but counts suspend
+int64_t WallNs();       // UTC since 1970; may jump
 int64_t ThreadCpuNs();  // CPU time of the calling thread
 
 // The three clocks read together (the wall reading lies between two monotonic ones).
