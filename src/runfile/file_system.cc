@@ -59,6 +59,7 @@ class BytesFile : public File {
   base::Result<> Truncate(uint64_t) override { return ReadOnly(); }
   base::Result<> Sync() override { return ReadOnly(); }
   base::Result<> Lock() override { return ReadOnly(); }
+  bool IsAt(const std::string&) const override { return false; }
 
  private:
   base::Error ReadOnly() const { return base::SystemError("cannot write", path(), EROFS); }
@@ -123,6 +124,14 @@ class PosixFile : public File {
     return base::SystemError("cannot lock", path(), errno);
   }
 
+  bool IsAt(const std::string& where) const override {
+    struct stat ours {};
+    struct stat there {};
+    if (::fstat(fd_.get(), &ours) != 0) return true;
+    if (::stat(where.c_str(), &there) != 0) return errno != ENOENT && errno != ENOTDIR;
+    return ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
+  }
+
  private:
   base::UniqueFd fd_;
 };
@@ -148,6 +157,25 @@ class RealFileSystem : public FileSystem {
     std::unique_ptr<File> file = std::make_unique<PosixFile>(path, std::move(fd));
     EPM_TRY(file->Size());  // refuses what is not a regular file
     return file;
+  }
+
+  base::Result<> CheckRegularOrAbsent(const std::string& path) override {
+    struct stat info {};
+    if (::stat(path.c_str(), &info) != 0) {
+      if (errno == ENOENT) return {};
+      return base::SystemError("cannot look at", path, errno);
+    }
+    if (S_ISREG(info.st_mode)) return {};
+    const char* const kind = S_ISDIR(info.st_mode)    ? "a folder"
+                             : S_ISCHR(info.st_mode)  ? "a device"
+                             : S_ISBLK(info.st_mode)  ? "a block device"
+                             : S_ISFIFO(info.st_mode) ? "a pipe"
+                                                      : "a socket";
+    return base::Error{.what = "cannot create the run file",
+                       .where = path,
+                       .why = std::string("it is ") + kind + ", not a regular file",
+                       .what_to_do = "choose another path",
+                       .code = EEXIST};
   }
 
   base::Result<> Rename(const std::string& from, const std::string& to) override {

@@ -26,6 +26,8 @@ class File {
   virtual base::Result<> Sync() = 0;  // fdatasync
   // Takes the write lock of the file without waiting; it lasts as long as the object.
   virtual base::Result<> Lock() = 0;
+  // Whether `path`, links followed, leads to this very file; true when that can't be found out.
+  virtual bool IsAt(const std::string& path) const = 0;
 
   // All of it, over short counts and interruptions. On error a part may have been written.
   base::Result<> Write(uint64_t offset, std::string_view bytes);
@@ -51,6 +53,8 @@ class FileSystem {
  public:
   virtual ~FileSystem() = default;
   virtual base::Result<std::unique_ptr<File>> Open(const std::string& path, OpenMode mode) = 0;
+  // Refuses a path, links followed, where something is that is not a regular file.
+  virtual base::Result<> CheckRegularOrAbsent(const std::string& path) = 0;
   virtual base::Result<> Rename(const std::string& from, const std::string& to) = 0;
   virtual base::Result<> Remove(const std::string& path) = 0;
   // Makes creations, renames and removals in the folder of `path` durable.

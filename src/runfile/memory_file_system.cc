@@ -64,6 +64,11 @@ class MemoryFile : public File {
     return {};
   }
 
+  bool IsAt(const std::string& path) const override {
+    const auto found = file_system_.names_.find(path);
+    return found != file_system_.names_.end() && found->second == inode_;
+  }
+
  private:
   void Change(MemoryFileSystem::Change change) {
     MemoryFileSystem::Apply(change, inode_->now);

@@ -24,6 +24,7 @@ class MemoryFileSystem : public FileSystem {
   };
 
   base::Result<std::unique_ptr<File>> Open(const std::string& path, OpenMode mode) override;
+  base::Result<> CheckRegularOrAbsent(const std::string&) override { return {}; }
   base::Result<> Rename(const std::string& from, const std::string& to) override;
   base::Result<> Remove(const std::string& path) override;
   base::Result<> SyncFolderOf(const std::string& path) override;

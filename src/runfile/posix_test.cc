@@ -56,6 +56,46 @@ TEST_F(OnDisk, AFolderOrAPipeIsNoRunFile) {
   EXPECT_FALSE(OpenRun(path_).ok());
 }
 
+TEST_F(OnDisk, CreateNeverReplacesWhatIsNotARegularFile) {
+  RunWriter::Options forced;
+  forced.force = true;
+  for (const std::string& path : {path_, path_ + ".tail"}) {
+    ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+    for (const auto& options : {RunWriter::Options{}, forced}) {
+      const auto refused = RunWriter::Create(path_, options);
+      ASSERT_FALSE(refused.ok());
+      EXPECT_NE(refused.error().Message().find("not a regular file"), std::string::npos);
+      EXPECT_TRUE(std::filesystem::is_fifo(path));
+    }
+    std::filesystem::remove(path);
+  }
+  std::filesystem::create_symlink("/dev/null", path_);
+  EXPECT_FALSE(RunWriter::Create(path_, forced).ok());
+  EXPECT_TRUE(std::filesystem::is_symlink(path_));
+  EXPECT_FALSE(std::filesystem::exists(path_ + ".tail"));
+}
+
+TEST_F(OnDisk, FinishSaysWhenTheFileIsGoneOrReplacedAndLeavesTheOtherRunAlone) {
+  const auto records = MakeRun(23, 20, 3);
+  for (const bool replaced : {false, true}) {
+    auto writer = Create(5);
+    for (const model::Record& record : records) writer->Write(record);
+    ASSERT_TRUE(writer->Flush().ok());
+    std::filesystem::remove(path_);
+    std::filesystem::remove(path_ + ".tail");
+    std::unique_ptr<RunWriter> other = replaced ? Create(600) : nullptr;
+    if (replaced) other->Write(records[0]);
+    ASSERT_TRUE(!replaced || other->Flush().ok());
+    const auto finished = writer->Finish({.t_ns = 0, .reason = "exited"});
+    ASSERT_FALSE(finished.ok());
+    EXPECT_NE(finished.error().Message().find("no longer at its path"), std::string::npos);
+    writer.reset();
+    EXPECT_EQ(std::filesystem::exists(path_), replaced);
+    EXPECT_EQ(std::filesystem::exists(path_ + ".tail"), replaced);
+    EXPECT_TRUE(!replaced || OpenRun(path_)->losses.empty());
+  }
+}
+
 TEST_F(OnDisk, AReaderBesideTheWriterSeesAGrowingPrefixAndNoDamage) {
   const auto records = MakeRun(21, 400, 3);
   const std::string whole = Fingerprint(BuildRun(records));

@@ -129,6 +129,74 @@ TEST(RunFile, CreateRefusesAnExistingFileAndAStrayTail) {
   EXPECT_TRUE(RunWriter::Create(kPath, options).ok());
 }
 
+TEST(RunFile, AFailedOrUnusedCreateLeavesNothingBehind) {
+  for (uint64_t at = 0; at < 8; ++at) {  // what Create takes
+    MemoryFileSystem files;
+    RunWriter::Options options;
+    options.file_system = &files;
+    bool failing = false;
+    files.on_operation = [&](uint64_t n) -> std::optional<MemoryFileSystem::Fault> {
+      if (n != at) return {};
+      failing = true;
+      return MemoryFileSystem::Fault{.error = ENOSPC, .written_bytes = 10};
+    };
+    const bool created = RunWriter::Create(kPath, options).ok();
+    EXPECT_TRUE(failing);
+    EXPECT_FALSE(created) << "operation " << at;
+    EXPECT_FALSE(files.Exists(kPath) || files.Exists(kTail)) << "operation " << at;
+    EXPECT_FALSE(files.Exists(std::string(kTail) + ".new")) << "operation " << at;
+    EXPECT_TRUE(RunWriter::Create(kPath, options).ok());
+  }
+  MemoryFileSystem files;
+  auto writer = Create(files);
+  writer->Write(MakeRun(1, 0)[0]);
+  ASSERT_TRUE(writer->Flush().ok());
+  writer.reset();
+  EXPECT_TRUE(files.Exists(kPath) && files.Exists(kTail));
+}
+
+TEST(RunFile, DiscardRemovesWhatCreateMadeButNeverWhatAnotherRecorderWrote) {
+  MemoryFileSystem files;
+  auto writer = Create(files);
+  for (const auto& record : MakeRun(1, 5)) writer->Write(record);
+  ASSERT_TRUE(writer->Seal().ok());
+  ASSERT_TRUE(writer->Discard().ok());
+  writer.reset();
+  EXPECT_FALSE(files.Exists(kPath) || files.Exists(kTail));
+  writer = Create(files);
+  for (const auto& record : MakeRun(1, 5)) writer->Write(record);
+  ASSERT_TRUE(writer->Flush().ok());
+  writer.reset();
+  RunWriter::Options options;
+  options.file_system = &files;
+  auto resumed = RunWriter::Resume(kPath, options);
+  ASSERT_TRUE(resumed.ok());
+  EXPECT_FALSE((*resumed)->Discard().ok());
+  EXPECT_TRUE(files.Exists(kPath) && files.Exists(kTail));
+}
+
+TEST(RunFile, WithoutMemoryDefinitionsAndTheEndAreStillKept) {
+  MemoryFileSystem files;
+  RunWriter::Options options;
+  options.file_system = &files;
+  options.memory_limit_bytes = 1;
+  auto writer = RunWriter::Create(kPath, options);
+  ASSERT_TRUE(writer.ok());
+  const auto records = MakeRun(5, 20);
+  for (const auto& record : records) (*writer)->Write(record);
+  EXPECT_GT((*writer)->stats().dropped_records, 0u);
+  ASSERT_TRUE((*writer)->Finish(EndAt(6)).ok());
+  const auto run = OpenRun(kPath, &files);
+  ASSERT_TRUE(run.ok());
+  const model::Run expected = BuildRun(records);
+  EXPECT_EQ(run->info, expected.info);
+  EXPECT_EQ(run->entities, expected.entities);
+  EXPECT_EQ(run->series, expected.series);
+  EXPECT_EQ(run->end, EndAt(6));
+  ASSERT_FALSE(run->losses.empty());
+  EXPECT_NE(run->losses[0].detail.find("faster than the disk took them"), std::string::npos);
+}
+
 TEST(RunFile, ASecondWriterIsRefusedAndWritesNothing) {
   MemoryFileSystem files;
   auto writer = Create(files);

@@ -12,6 +12,7 @@
 #include "base/bytes.h"
 #include "base/check.h"
 #include "base/clock.h"
+#include "runfile/appender.h"
 #include "runfile/frame.h"
 #include "runfile/record_codec.h"
 #include "runfile/recover.h"
@@ -27,48 +28,6 @@ using model::LossSeverity;
 constexpr size_t kMaxTextBytes = size_t{1} << 20;
 // After a failed seal, so many flushes pass before the next one.
 constexpr int kSealRetryFlushes = 10;
-
-// One file that only grows. A failed append leaves `end` where it was: the next one cuts the file
-// there first, so that no half-written frame stays behind a shorter one.
-class Appender {
- public:
-  Appender() = default;
-  Appender(std::unique_ptr<File> file, uint64_t end, uint32_t sequence)
-      : file_(std::move(file)), end_(end), sequence_(sequence) {}
-
-  // Writes and syncs one frame. Gives the bytes written.
-  base::Result<uint64_t> Append(FrameHeader header, std::string_view payload) {
-    if (dirty_) {
-      EPM_TRY(file_->Truncate(end_));
-      dirty_ = false;
-    }
-    header.sequence = sequence_;
-    const std::string bytes = EncodeFrame(header, end_, payload);
-    dirty_ = true;
-    EPM_TRY(file_->Write(end_, bytes));
-    EPM_TRY(file_->Sync());
-    dirty_ = false;
-    end_ += bytes.size();
-    ++sequence_;
-    return uint64_t{bytes.size()};
-  }
-  // A torn end of a former writer counts as a failed append of ours.
-  void MarkDirty() { dirty_ = true; }
-  // Cuts what a failed append left, as far as the file system lets us.
-  void CutBack() {
-    if (dirty_ && file_->Truncate(end_).ok()) dirty_ = false;
-  }
-
-  bool open() const { return file_ != nullptr; }
-  void Close() { file_.reset(); }
-  uint32_t sequence() const { return sequence_; }
-
- private:
-  std::unique_ptr<File> file_;
-  uint64_t end_ = 0;
-  uint32_t sequence_ = 0;
-  bool dirty_ = false;
-};
 
 bool AllSealed(const RunFiles& files) {
   return files.tail_scan.next_sequence <= files.sealed_tail_frames;
@@ -93,6 +52,11 @@ class Writer : public RunWriter {
       : path_(std::move(path)),
         options_(options),
         file_system_(options.file_system != nullptr ? *options.file_system : PosixFileSystem()) {}
+  ~Writer() override {
+    // An empty pair of files would only be in the way of the next run at this path.
+    const bool empty = main_.sequence() == 0 && tail_.sequence() <= 1;
+    if (created_ && !finished_ && empty) (void)RemoveFiles();
+  }
 
   base::Result<> CreateFiles();
   // Takes over the files of a writer that died; its losses become records.
@@ -104,6 +68,7 @@ class Writer : public RunWriter {
   base::Result<> Flush() override;
   base::Result<> Seal() override;
   base::Result<> Finish(const model::RunEnd& end) override;
+  base::Result<> Discard() override;
 
   const std::optional<model::RunInfo>& info() const override { return unsealed_.info(); }
   const std::vector<model::EntityDef>& entities() const override { return unsealed_.entities(); }
@@ -123,6 +88,9 @@ class Writer : public RunWriter {
   base::Result<> FlushPending();
   base::Result<> SealNow(bool last);
   base::Result<> CreateTail();
+  base::Result<> CheckStillThere() const;
+  base::Result<> ClearPath();
+  base::Result<> RemoveFiles();
   base::Result<> WriteEnd(const model::RunEnd& end);
   base::Result<> Absorb(const RunFiles& files);
   void AbsorbTail(const RunFiles& files);
@@ -142,6 +110,7 @@ class Writer : public RunWriter {
   base::ByteWriter pending_;    // records that are not on disk
   Unsealed unsealed_;
   int flushes_until_seal_ = 0;  // back-off after a failed seal
+  bool created_ = false;      // the files are ours to remove
   bool end_written_ = false;
   bool finished_ = false;
   uint64_t sealed_values_ = 0, sets_ = 0;
@@ -202,8 +171,8 @@ void Writer::NoteDrops() {
                      .severity = LossSeverity::kDataLoss,
                      .kind = "recorder.dropped_records",
                      .count = unnoted_records_,
-                     .detail = "records that found no room in memory while the disk failed, or "
-                               "that were larger than 4 MiB",
+                     .detail = "records that found no room in memory because they came faster than "
+                               "the disk took them, or the disk failed; or larger than 4 MiB",
                      .help = "Free space on the run file's disk, or record to another one."});
   }
   if (unnoted_values_ > 0) {
@@ -294,7 +263,18 @@ base::Result<> Writer::SetAsideTail(const std::string& suffix) {
   return file_system_.SyncFolderOf(path_);
 }
 
+base::Result<> Writer::CheckStillThere() const {
+  if (main_.StillAt(path_)) return {};
+  return base::Error{.what = "the run file is no longer at its path",
+                     .where = path_,
+                     .why = "it was deleted, moved or replaced while it was being recorded",
+                     .what_to_do = "leave a run file alone until its run has ended; a moved one "
+                                   "holds what was sealed before",
+                     .code = ENOENT};
+}
+
 base::Result<> Writer::CreateTail() {
+  EPM_TRY(CheckStillThere());  // a tail there would be that of another run
   if (keep_old_tail_) {
     EPM_TRY(SetAsideTail(".damaged"));
     keep_old_tail_ = false;
@@ -341,6 +321,7 @@ base::Result<> Writer::WriteEnd(const model::RunEnd& end) {
 }
 
 base::Result<> Writer::Finish(const model::RunEnd& end) {
+  if (main_.open()) EPM_TRY(CheckStillThere());
   if (!finished_) EPM_TRY(WriteEnd(end));
   // From here on the run is complete; a tail that stays is sealed, and readers skip it.
   const std::string tail = TailPath(path_);
@@ -356,8 +337,34 @@ base::Result<> Writer::Finish(const model::RunEnd& end) {
   return {};
 }
 
-base::Result<> Writer::CreateFiles() {
+base::Result<> Writer::RemoveFiles() {
   const std::string tail = TailPath(path_);
+  (void)file_system_.Remove(tail + ".new");
+  // The tail first: a tail alone would pass for what is left of a run.
+  if (tail_.StillAt(tail)) EPM_TRY(file_system_.Remove(tail));
+  if (main_.StillAt(path_)) EPM_TRY(file_system_.Remove(path_));
+  return file_system_.SyncFolderOf(path_);
+}
+
+base::Result<> Writer::Discard() {
+  if (!created_) {
+    return base::Error{.what = "cannot discard the run file",
+                       .where = path_,
+                       .why = "it holds what another recorder wrote",
+                       .what_to_do = "remove it by hand"};
+  }
+  EPM_TRY(RemoveFiles());
+  finished_ = true;
+  tail_.Close();
+  main_.Close();
+  return {};
+}
+
+base::Result<> Writer::ClearPath() {
+  const std::string tail = TailPath(path_);
+  for (const std::string& path : {path_, tail, tail + ".new"}) {
+    EPM_TRY(file_system_.CheckRegularOrAbsent(path));
+  }
   if (options_.force) {
     // The lock makes sure that no living writer is robbed of its file.
     auto old = file_system_.Open(path_, OpenMode::kReadWrite);
@@ -373,6 +380,11 @@ base::Result<> Writer::CreateFiles() {
                        .what_to_do = "choose another path, move it away, or use --force",
                        .code = EEXIST};
   }
+  return {};
+}
+
+base::Result<> Writer::CreateFiles() {
+  EPM_TRY(ClearPath());
   base::Result<std::unique_ptr<File>> file = file_system_.Open(path_, OpenMode::kCreate);
   if (!file.ok()) {
     base::Error error = file.error();
@@ -380,12 +392,14 @@ base::Result<> Writer::CreateFiles() {
     if (error.code == EEXIST) error.what_to_do = "choose another path, or use --force";
     return error;
   }
-  EPM_TRY((*file)->Lock());
   id_ = RandomId();
   const std::string header = EncodeFileHeader({.kind = FileKind::kMain, .id = id_});
-  EPM_TRY((*file)->Write(0, header));
-  EPM_TRY((*file)->Sync());
+  File& main = **file;
   main_ = Appender(std::move(*file), header.size(), 0);
+  created_ = true;  // from here on a failure takes the files away again
+  EPM_TRY(main.Lock());
+  EPM_TRY(main.Write(0, header));
+  EPM_TRY(main.Sync());
   stats_.bytes_written += header.size();
   return CreateTail();
 }

@@ -9,7 +9,8 @@
 // When the disk fails, nothing that was written is given up: Flush returns the error, keeps what it
 // has up to Options::memory_limit_bytes and tries again the next time. What had to be dropped then
 // is counted in stats() and written as a Loss once there is room. Destroying an unfinished writer
-// leaves both files as after a crash: readable, and RecoverRun or Resume closes them.
+// leaves both files as after a crash: readable, and RecoverRun or Resume closes them; files that
+// Create made and that no flush ever reached are removed.
 //
 // The lock belongs to the open file: a child made by fork alone would keep it, exec drops it.
 #pragma once
@@ -50,8 +51,8 @@ class RunWriter : public model::Sink {
     FileSystem* file_system = nullptr;             // borrowed; null is the real one
   };
 
-  // Creates both files. Refuses a path that exists (unless forced), one that another writer holds,
-  // and a path whose tail belongs to another run.
+  // Creates both files, or none. Refuses a path that exists (unless forced), one that another
+  // writer holds, one whose tail belongs to another run, and always what is no regular file.
   static base::Result<std::unique_ptr<RunWriter>> Create(const std::string& path,
                                                          const Options& options);
   // Goes on with a file whose writer died: seals what the tail holds, then appends. Writes a Loss
@@ -67,8 +68,12 @@ class RunWriter : public model::Sink {
   virtual base::Result<> Flush() = 0;
   // Flush, then moves the tail into the main file as one chunk set. Called by Flush when due.
   virtual base::Result<> Seal() = 0;
-  // Ends the file. On error the files stay as they are and Finish can be called again.
+  // Ends the file. On error the files stay as they are and Finish can be called again. An error too
+  // when the path no longer leads to our file: then what was written can't be reached.
   virtual base::Result<> Finish(const model::RunEnd& end) = 0;
+  // Removes both files, for an importer that failed. An error for a writer made by Resume. After
+  // success nothing may be written.
+  virtual base::Result<> Discard() = 0;
 
   // What a resumed file already defines. Giving these to a new Registry in order, before anything
   // else, makes it hand out the same ids. Compare info()->boot_id before going on: after a reboot
