@@ -63,6 +63,7 @@ class EventEpochs {
   EpochRow Row(const Event& event) const {
     EpochRow row;
     row.rank = rank_.rank;
+    row.pid = rank_.pid;
     row.epoch = event.epoch.value_or(model::kNoEpoch);
     row.begin_ns = event.t_ns;
     return row;
@@ -73,6 +74,12 @@ class EventEpochs {
     open_->complete = complete;
     rows_.push_back(*open_);
     open_.reset();
+    end_seen_ = false;
+  }
+
+  void CloseWith(const Event& end) {
+    Close(end.t_ns, !(end.Number("partial").value_or(0) > 0));
+    end_seen_ = true;
   }
 
   // Ends the open epoch, whose end never came, at the last thing seen before `t_ns`.
@@ -85,15 +92,15 @@ class EventEpochs {
   void OnEnd(const Event& event) {
     const int64_t epoch = event.epoch.value_or(open_ ? open_->epoch : model::kNoEpoch);
     if (open_ && open_->epoch == epoch) {
-      Close(event.t_ns, true);
+      CloseWith(event);
       return;
     }
     CloseIncomplete(event.t_ns);
-    const bool repeated = !rows_.empty() && rows_.back().complete && rows_.back().epoch == epoch;
+    const bool repeated = !rows_.empty() && end_seen_ && rows_.back().epoch == epoch;
     if (repeated) return;
     open_ = Row(event);
     open_->begin_ns = LostBegin(event);
-    Close(event.t_ns, true);
+    CloseWith(event);
   }
 
   // The begin of an epoch of which only the end came: by its duration, else the first thing seen
@@ -109,6 +116,7 @@ class EventEpochs {
   std::vector<int64_t> seen_;
   std::optional<EpochRow> open_;
   std::vector<EpochRow> rows_;
+  bool end_seen_ = false;  // of the last row
 };
 
 std::optional<int64_t> FirstOf(const RankEvents& rank, EventKind kind) {
@@ -122,8 +130,8 @@ std::optional<int64_t> FirstOf(const RankEvents& rank, EventKind kind) {
 // step counter fell (a restart).
 bool StartsEpoch(const StepTable& steps, size_t index, size_t previous, int64_t open_epoch) {
   const int64_t epoch = steps.epoch[index];
-  if (epoch >= 0 && epoch != open_epoch) return true;
-  return steps.step[index] >= 0 && steps.step[index] <= steps.step[previous];
+  if (epoch != model::kNotKnown && epoch != open_epoch) return true;
+  return steps.step[index] != model::kNotKnown && steps.step[index] <= steps.step[previous];
 }
 
 std::vector<EpochRow> StepEpochs(const RankEvents& rank) {
@@ -136,7 +144,8 @@ std::vector<EpochRow> StepEpochs(const RankEvents& rank) {
       if (!rows.empty()) rows.back().complete = true;
       EpochRow row;
       row.rank = rank.rank;
-      row.epoch = std::max(steps.epoch[at], model::kNoEpoch);
+      row.pid = rank.pid;
+      row.epoch = steps.epoch[at];
       row.begin_ns = StepBegin(steps, at);
       if (!rows.empty()) row.begin_ns = std::max(row.begin_ns, rows.back().end_ns);
       rows.push_back(row);
@@ -148,28 +157,58 @@ std::vector<EpochRow> StepEpochs(const RankEvents& rank) {
   return rows;
 }
 
+bool HasProgress(const RankEvents& process) {
+  return process.steps != nullptr || FirstOf(process, EventKind::kEpochBegin) ||
+         FirstOf(process, EventKind::kEpochEnd);
+}
+
+// Gives everything of the processes without a rank to the one that trains, unless several do.
+void JoinWithoutRank(std::map<model::ProcessKey, RankEvents>* processes) {
+  const auto end = processes->lower_bound(model::ProcessKey(model::kNoRank + 1));
+  auto owner = end;
+  for (auto process = processes->begin(); process != end; ++process) {
+    if (!HasProgress(process->second)) continue;
+    if (owner != end) return;
+    owner = process;
+  }
+  if (owner == end) owner = processes->begin();
+  if (owner == end) return;
+  RankEvents joined = std::move(owner->second);
+  joined.pid.reset();
+  for (auto process = processes->begin(); process != end; ++process) {
+    if (process == owner) continue;
+    const std::vector<const Event*>& others = process->second.events;
+    joined.events.insert(joined.events.end(), others.begin(), others.end());
+  }
+  processes->erase(processes->begin(), end);
+  processes->emplace(model::ProcessKey(), std::move(joined));
+}
+
+bool IsOfTraining(const Event& event) {
+  return event.kind != EventKind::kSource && event.kind != EventKind::kProcess &&
+         event.kind != EventKind::kFinding && event.kind != EventKind::kAlert;
+}
+
 }  // namespace
 
 std::vector<RankEvents> SplitByRank(const model::Run& run) {
-  std::map<int32_t, RankEvents> ranks;
+  std::map<model::ProcessKey, RankEvents> processes;
+  const auto of = [&](const model::ProcessKey& key) -> RankEvents& {
+    RankEvents& process = processes[key];
+    if (key.rank != model::kNoRank) process.rank = key.rank;
+    if (key.pid != 0) process.pid = key.pid;
+    return process;
+  };
   for (const Event& event : run.events) {
-    const bool of_client = event.kind != EventKind::kSource && event.kind != EventKind::kProcess &&
-                           event.kind != EventKind::kFinding && event.kind != EventKind::kAlert;
-    if (!of_client) continue;
-    RankEvents& rank = ranks[event.rank.value_or(model::kNoRank)];
-    rank.rank = event.rank;
-    rank.events.push_back(&event);
+    if (IsOfTraining(event)) of(model::ProcessOf(event)).events.push_back(&event);
   }
-  for (const auto& [key, steps] : run.steps) {
-    RankEvents& rank = ranks[key];
-    if (key != model::kNoRank) rank.rank = key;
-    rank.steps = &steps;
-  }
+  for (const auto& [key, steps] : run.steps) of(key).steps = &steps;
+  JoinWithoutRank(&processes);
   std::vector<RankEvents> list;
-  for (auto& [key, rank] : ranks) {
-    std::stable_sort(rank.events.begin(), rank.events.end(),
+  for (auto& [key, process] : processes) {
+    std::stable_sort(process.events.begin(), process.events.end(),
                      [](const Event* a, const Event* b) { return a->t_ns < b->t_ns; });
-    list.push_back(std::move(rank));
+    list.push_back(std::move(process));
   }
   return list;
 }

@@ -110,6 +110,23 @@ TEST(Epochs, OfStepsWithoutNumbersAreOneRow) {
   EXPECT_TRUE(rows[0].complete);
 }
 
+TEST(Epochs, ThatWereLeftEarlyAreNotComplete) {
+  const auto rows = Rows({At(1, EventKind::kEpochBegin, 0), Step(2, 1, 0, 0.5),
+                          At(3, EventKind::kEpochEnd, 0, {{"partial", int64_t{1}}}),
+                          At(3.1, EventKind::kEpochEnd, 0, {{"partial", int64_t{1}}})});
+  ASSERT_EQ(rows.size(), 1U);  // an end that is told twice opens nothing
+  EXPECT_FALSE(rows[0].complete);
+  EXPECT_EQ(rows[0].end_ns, Ns(3));
+}
+
+TEST(Epochs, MayHaveNegativeNumbers) {
+  const auto rows = Rows({Step(1, -2, -1, 0.5), Step(2, -1, -1, 0.5), Step(3, 0, 0, 0.5)});
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0].epoch, -1);
+  EXPECT_EQ(rows[0].steps, 2U);
+  EXPECT_EQ(rows[1].epoch, 0);
+}
+
 TEST(Phases, AttachToTheEpochTheyCarryOrFollow) {
   const auto rows = Rows(
       {At(1, EventKind::kEpochBegin, 0), At(2, EventKind::kEpochEnd, 0),

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <span>
 
 #include "diagnose/own_gpus.h"
@@ -28,10 +29,39 @@ double LengthSeconds(Interval interval) {
   return base::SecondsFromNs(interval.end_ns - interval.begin_ns);
 }
 
-// The interval in which a counter is to be taken for a target.
+uint64_t CountIn(const SeriesColumn& column, Interval interval) {
+  const auto from = std::lower_bound(column.t_ns.begin(), column.t_ns.end(), interval.begin_ns);
+  const auto to = std::upper_bound(column.t_ns.begin(), column.t_ns.end(), interval.end_ns);
+  return from < to ? static_cast<uint64_t>(to - from) : 0;
+}
+
+// The interval in which the total of a counter is to be taken for a target.
 std::optional<Interval> CounterInterval(const Target& target, const SeriesColumn& column) {
   if (!target.whole_run) return target.interval;
   return SampledPart(column, target.interval);
+}
+
+// The interval in which a rate by a counter is to be taken for a target.
+std::optional<Interval> RateInterval(const Target& target, const SeriesColumn& column,
+                                     int64_t period_ns) {
+  if (target.whole_run) return SampledPart(column, target.interval);
+  return CountedPart(column, period_ns, target.interval);
+}
+
+// A figure by counters that were taken over `part` of the target's interval.
+Stat RateStat(const Target& target, const SeriesColumn& column, Interval part, double mean) {
+  Stat stat;
+  stat.count = CountIn(column, target.interval);
+  stat.mean = mean;
+  const double length_s = LengthSeconds(target.interval);
+  if (length_s > 0) stat.coverage_ratio = std::min(1.0, LengthSeconds(part) / length_s);
+  return stat;
+}
+
+// Whether parts of one are impossible: bytes, faults and their like.
+bool IsWhole(const SeriesDef& series) {
+  const std::string& unit = series.metric.unit;
+  return unit == "By" || (!unit.empty() && unit.front() == '{');
 }
 
 std::optional<double> DeltaFor(const Target& target, const SeriesColumn& column,
@@ -39,12 +69,6 @@ std::optional<double> DeltaFor(const Target& target, const SeriesColumn& column,
   const std::optional<Interval> interval = CounterInterval(target, column);
   if (!interval) return {};
   return CounterDelta(column, period_ns, *interval);
-}
-
-uint64_t CountIn(const SeriesColumn& column, Interval interval) {
-  const auto from = std::lower_bound(column.t_ns.begin(), column.t_ns.end(), interval.begin_ns);
-  const auto to = std::upper_bound(column.t_ns.begin(), column.t_ns.end(), interval.end_ns);
-  return from < to ? static_cast<uint64_t>(to - from) : 0;
 }
 
 // A figure of one series; nothing when the interval has none.
@@ -55,6 +79,7 @@ std::optional<Stat> FigureOf(const SeriesDef& series, const SeriesColumn& column
     stat.total = DeltaFor(target, column, series.period_ns);
     stat.count = CountIn(column, target.interval);
     if (!stat.total) return {};
+    if (IsWhole(series)) stat.total = std::round(*stat.total);
     return stat;
   }
   Stat stat = StatOf(column, series.period_ns, target.interval);
@@ -162,35 +187,38 @@ constexpr std::array<CpuMode, 8> kCpuModes = {{{"cpu_user_s", true},
                                                {"cpu_idle_s", false},
                                                {"cpu_iowait_s", false}}};
 
-// Busy and all CPU seconds of each target, as far as they are known.
+// Busy and all CPU seconds of a target over `part`, as far as they are known.
 struct CpuSums {
+  std::optional<Interval> part;
   double busy_s = 0;
   double all_s = 0;
-  bool known = true;
-  uint64_t count = 0;
 };
 
 void AddCpuRatio(const SeriesReader& reader, const std::vector<Target>& targets) {
-  if (FindInScope(reader.run(), model::Scope::kHost, "cpu_idle_s") == nullptr) return;
+  const SeriesDef* idle = FindInScope(reader.run(), model::Scope::kHost, "cpu_idle_s");
+  if (idle == nullptr) return;
+  const SeriesColumn times = reader.Read(idle->id);
   std::vector<CpuSums> sums(targets.size());
+  for (size_t i = 0; i < targets.size(); ++i) {
+    sums[i].part = RateInterval(targets[i], times, idle->period_ns);
+  }
   for (const CpuMode& mode : kCpuModes) {
     const SeriesDef* series = FindInScope(reader.run(), model::Scope::kHost, mode.field);
     if (series == nullptr) continue;
     const SeriesColumn column = reader.Read(series->id);
-    for (size_t i = 0; i < targets.size(); ++i) {
-      const std::optional<double> delta = DeltaFor(targets[i], column, series->period_ns);
-      sums[i].known &= delta.has_value();
-      sums[i].all_s += delta.value_or(0);
-      if (mode.busy) sums[i].busy_s += delta.value_or(0);
-      sums[i].count = CountIn(column, targets[i].interval);
+    for (CpuSums& sum : sums) {
+      if (!sum.part) continue;
+      const auto delta = CounterDelta(column, series->period_ns, *sum.part);
+      if (!delta) sum.part.reset();
+      sum.all_s += delta.value_or(0);
+      if (mode.busy) sum.busy_s += delta.value_or(0);
     }
   }
   for (size_t i = 0; i < targets.size(); ++i) {
-    if (!sums[i].known || sums[i].all_s <= 0) continue;
-    Stat stat;
-    stat.count = sums[i].count;
-    stat.mean = sums[i].busy_s / sums[i].all_s;
-    targets[i].host->emplace_back("cpu_ratio", stat);
+    if (!sums[i].part || sums[i].all_s <= 0) continue;
+    targets[i].host->emplace_back(
+        "cpu_ratio",
+        RateStat(targets[i], times, *sums[i].part, sums[i].busy_s / sums[i].all_s));
   }
 }
 
@@ -219,21 +247,22 @@ void AddUsed(const SeriesReader& reader, std::string_view total_field, std::stri
 void AddCores(const SeriesDef& series, const SeriesColumn& column,
               const std::vector<Target>& targets) {
   for (const Target& target : targets) {
-    const std::optional<Interval> interval = CounterInterval(target, column);
-    const std::optional<double> delta = DeltaFor(target, column, series.period_ns);
-    if (!interval || !delta || LengthSeconds(*interval) <= 0) continue;
-    Stat stat;
-    stat.count = CountIn(column, target.interval);
-    stat.mean = *delta / LengthSeconds(*interval);
-    target.process->emplace_back("cpu_cores", stat);
+    const std::optional<Interval> part = RateInterval(target, column, series.period_ns);
+    if (!part || LengthSeconds(*part) <= 0) continue;
+    const std::optional<double> delta = CounterDelta(column, series.period_ns, *part);
+    if (!delta) continue;
+    target.process->emplace_back(
+        "cpu_cores", RateStat(target, column, *part, *delta / LengthSeconds(*part)));
   }
 }
 
-bool IsOfRank(const EntityDef& entity, std::optional<int32_t> rank, size_t entities) {
+bool IsOfTarget(const EntityDef& entity, const Target& target, size_t entities) {
   // Further devices of a rank have the label; their figures would stand under the same names.
   if (!Find(entity.labels, "device").empty()) return false;
   const std::string_view label = Find(entity.labels, "rank");
-  if (rank && !label.empty()) return label == std::to_string(*rank);
+  if (target.rank && !label.empty()) return label == std::to_string(*target.rank);
+  const std::string_view pid = Find(entity.labels, "pid");
+  if (target.pid && !pid.empty()) return pid == std::to_string(*target.pid);
   return entities == 1;  // without names, only one allocator can be meant
 }
 
@@ -289,7 +318,7 @@ void AddFrameworkFigures(const SeriesReader& reader, const std::vector<Target>& 
       const SeriesColumn column = reader.Read(series->id);
       for (const Target& target : targets) {
         if (target.framework == nullptr) continue;
-        if (!IsOfRank(*entity, target.rank, entities.size())) continue;
+        if (!IsOfTarget(*entity, target, entities.size())) continue;
         const std::optional<Stat> stat = FigureOf(*series, column, target);
         if (stat) target.framework->emplace_back(series->metric.field, *stat);
       }

@@ -12,10 +12,12 @@
 namespace epochmeter::diagnose {
 
 // Where the figures of one interval go. For the whole run counters are taken from their first to
-// their last reading in it; inside an epoch both ends must be bracketed.
+// their last reading in it. Inside an epoch a total needs both ends bracketed, while a rate may
+// stand for a part (see CountedPart) and then says so by its coverage.
 struct Target {
   model::Interval interval;
   std::optional<int32_t> rank;
+  std::optional<int64_t> pid;
   bool whole_run = false;
   std::vector<model::GpuStats>* gpus = nullptr;
   model::StatTable* host = nullptr;

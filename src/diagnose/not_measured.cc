@@ -35,6 +35,10 @@ std::string Reason(const model::SeriesState& state) {
   return state.detail.empty() ? words : words + ": " + state.detail;
 }
 
+void AddUnique(std::string text, std::vector<std::string>* list) {
+  if (std::find(list->begin(), list->end(), text) == list->end()) list->push_back(std::move(text));
+}
+
 void AddStates(const Run& run, std::vector<NotMeasured>* list) {
   std::map<model::SeriesId, const model::SeriesState*> last;
   for (const model::SeriesState& state : run.states) {
@@ -52,10 +56,19 @@ void AddStates(const Run& run, std::vector<NotMeasured>* list) {
     auto group = std::find_if(groups.begin(), groups.end(),
                               [&](const auto& known) { return known.first == key; });
     if (group == groups.end()) group = groups.insert(group, {key, {}});
-    group->second.push_back(EntityLabel(run, run.series[id].entity));
+    AddUnique(EntityLabel(run, run.series[id].entity), &group->second);
   }
-  for (const auto& [key, devices] : groups) {
-    list->push_back({.subject = base::Join(devices, ", ") + " " + key.first, .reason = key.second});
+  // Devices and reason -> metrics.
+  std::vector<std::pair<std::pair<std::string, std::string>, std::vector<std::string>>> lines;
+  for (const auto& [metric, devices] : groups) {
+    const std::pair key(base::Join(devices, ", "), metric.second);
+    auto line = std::find_if(lines.begin(), lines.end(),
+                             [&](const auto& known) { return known.first == key; });
+    if (line == lines.end()) line = lines.insert(line, {key, {}});
+    AddUnique(metric.first, &line->second);
+  }
+  for (const auto& [key, metrics] : lines) {
+    list->push_back({.subject = key.first + " " + base::Join(metrics, ", "), .reason = key.second});
   }
 }
 
@@ -99,24 +112,66 @@ bool HasEvents(const Run& run) {
   });
 }
 
+// What the absence of something means once bytes of the run file are gone.
+constexpr std::string_view kDamagedReason = "not known: a part of the file is damaged or missing";
+
+bool IsDamaged(const Run& run) {
+  const auto is_damage = [](const model::Loss& loss) {
+    return base::StartsWith(loss.kind, "file.") && loss.severity != model::LossSeverity::kInfo;
+  };
+  if (std::any_of(run.losses.begin(), run.losses.end(), is_damage)) return true;
+  if (run.store == nullptr) return false;
+  const std::vector<model::Loss> found = run.store->LossesFound();
+  return std::any_of(found.begin(), found.end(), is_damage);
+}
+
+// "epoch 0, 3" of the rows whose table lacks the field; empty when all have it.
+std::string EpochsWithout(const model::Report& report, model::StatTable model::EpochRow::*table,
+                          std::string_view field) {
+  constexpr size_t kMostNamed = 5;
+  std::vector<std::string> names;
+  for (const model::EpochRow& row : report.epochs) {
+    if (HasFigure(row.*table, field)) continue;
+    AddUnique(row.epoch == model::kNoEpoch ? "without a number" : std::to_string(row.epoch),
+              &names);
+  }
+  if (names.empty()) return {};
+  const size_t left_out = names.size() > kMostNamed ? names.size() - kMostNamed : 0;
+  names.resize(names.size() - left_out);
+  const std::string more = left_out > 0 ? " and " + std::to_string(left_out) + " more" : "";
+  return "epoch " + base::Join(names, ", ") + more;
+}
+
+// The CPU figures of epochs that are too short, or in which too little was read.
+void AddEpochsWithout(const model::Report& report, std::string_view reason,
+                      std::vector<NotMeasured>* list) {
+  const auto add = [&](std::string subject, const model::StatTable& whole, std::string_view field,
+                       model::StatTable model::EpochRow::*table) {
+    const std::string epochs = EpochsWithout(report, table, field);
+    if (epochs.empty() || !HasFigure(whole, field)) return;
+    list->push_back({.subject = subject + " in " + epochs, .reason = std::string(reason)});
+  };
+  add("host CPU", report.host, "cpu_ratio", &model::EpochRow::host);
+  add("job CPU", report.process, "cpu_cores", &model::EpochRow::process);
+}
+
 void AddMissing(const Run& run, const model::Report& report, bool gpu_source_failed,
                 std::vector<NotMeasured>* list) {
-  if (run.EntitiesOf(Scope::kGpu).empty() && !gpu_source_failed) {
-    list->push_back({.subject = "GPU", .reason = "the run has no GPU"});
-  }
+  const bool damaged = IsDamaged(run);
+  const auto because = [&](std::string_view reason) { return damaged ? kDamagedReason : reason; };
+  const auto add = [&](std::string subject, std::string_view reason) {
+    list->push_back({.subject = std::move(subject), .reason = std::string(because(reason))});
+  };
+  if (run.EntitiesOf(Scope::kGpu).empty() && !gpu_source_failed) add("GPU", "the run has no GPU");
   if (report.epochs.empty()) {
-    list->push_back({.subject = "epochs and steps",
-                     .reason = HasEvents(run) ? "the client reported none"
-                                              : "no client spoke to the recorder"});
+    add("epochs and steps",
+        HasEvents(run) ? "the client reported none" : "no client spoke to the recorder");
   } else if (run.EntitiesOf(Scope::kRank).empty()) {
-    list->push_back({.subject = "allocator memory", .reason = "the client reported none"});
+    add("allocator memory", "the client reported none");
   }
-  if (!HasFigure(report.host, "cpu_ratio")) {
-    list->push_back({.subject = "host CPU", .reason = "no two readings of its counters"});
-  }
-  if (!HasFigure(report.host, "memory_used_bytes")) {
-    list->push_back({.subject = "host memory", .reason = "no reading of it"});
-  }
+  if (!HasFigure(report.host, "cpu_ratio")) add("host CPU", "no two readings of its counters");
+  if (!HasFigure(report.host, "memory_used_bytes")) add("host memory", "no reading of it");
+  AddEpochsWithout(report, because("too few readings of its counters in it"), list);
 }
 
 }  // namespace

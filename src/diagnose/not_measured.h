@@ -9,8 +9,9 @@
 
 namespace epochmeter::diagnose {
 
-// From series whose last state is not ok (equal ones of several devices in one line), from sources
-// that failed, and from what a report needs but the run has no series or event of.
+// From series whose last state is not ok (equal ones of several devices or metrics in one line),
+// from sources that failed, and from what a report or an epoch needs but the run has no series or
+// event of. Where the run file is damaged, no reason is given for an absence but that.
 std::vector<model::NotMeasured> FindNotMeasured(const model::Run& run, const model::Report& report);
 
 }  // namespace epochmeter::diagnose

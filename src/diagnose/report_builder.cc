@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "diagnose/epochs.h"
 #include "diagnose/figures.h"
@@ -31,6 +32,10 @@ std::string ProgressSource(const Run& run) {
     if (event.Text("epoch_from") == "framework") return "hook";
   }
   return any ? "client" : "none";
+}
+
+double SecondsOf(model::Interval interval) {
+  return base::SecondsFromNs(interval.end_ns - interval.begin_ns);
 }
 
 const Stat* FindStat(const GpuStats& gpu, std::string_view field) {
@@ -106,7 +111,10 @@ std::vector<EpochRow> ClientRows(const std::vector<RankEvents>& ranks) {
     std::move(rows.begin(), rows.end(), std::back_inserter(all));
   }
   std::stable_sort(all.begin(), all.end(), [](const EpochRow& a, const EpochRow& b) {
-    return a.rank.value_or(model::kNoRank) < b.rank.value_or(model::kNoRank);
+    const auto key = [](const EpochRow& row) {
+      return std::pair(row.rank.value_or(model::kNoRank), row.pid.value_or(0));
+    };
+    return key(a) < key(b);
   });
   return all;
 }
@@ -116,6 +124,7 @@ std::vector<Target> TargetsOf(const Run& run, Report* report) {
   for (EpochRow& row : report->epochs) {
     targets.push_back({.interval = {.begin_ns = row.begin_ns, .end_ns = row.end_ns},
                        .rank = row.rank,
+                       .pid = row.pid,
                        .whole_run = false,
                        .gpus = &row.gpus,
                        .host = &row.host,
@@ -124,6 +133,7 @@ std::vector<Target> TargetsOf(const Run& run, Report* report) {
   }
   targets.push_back({.interval = run.span,
                      .rank = {},
+                     .pid = {},
                      .whole_run = true,
                      .gpus = &report->gpus,
                      .host = &report->host,
@@ -146,14 +156,14 @@ void AddSeriesFigures(const Run& run, Report* report) {
 Report BuildReport(const Run& run) {
   Report report;
   report.progress_source = ProgressSource(run);
-  report.duration_s = base::SecondsFromNs(run.span.end_ns - run.span.begin_ns);
+  report.duration_s = SecondsOf(run.Recorded());
   const std::vector<RankEvents> ranks = SplitByRank(run);
   report.epochs = ClientRows(ranks);
   AddSeriesFigures(run, &report);
   for (const RankEvents& rank : ranks) {
     const auto own = OwnGpus(run, rank, ranks.size() == 1);
     for (EpochRow& row : report.epochs) {
-      if (own && row.rank == rank.rank) SetOwnGpus(*own, &row);
+      if (own && row.rank == rank.rank && row.pid == rank.pid) SetOwnGpus(*own, &row);
     }
   }
   std::vector<const GpuStats*> gpus;

@@ -135,6 +135,28 @@ std::optional<double> CounterDelta(const SeriesColumn& column, int64_t period_ns
   return std::max(0.0, total);
 }
 
+std::optional<Interval> CountedPart(const SeriesColumn& column, int64_t period_ns,
+                                    Interval interval) {
+  const size_t from = LowerIndex(column, interval.begin_ns);
+  const size_t to = UpperIndex(column, interval.end_ns);
+  const auto bracketed = [&](int64_t t_ns) {
+    return CounterDelta(column, period_ns, {.begin_ns = t_ns, .end_ns = t_ns}).has_value();
+  };
+  Interval part = interval;
+  if (!bracketed(interval.begin_ns)) {
+    if (from >= to) return {};
+    part.begin_ns = column.t_ns[from];
+  }
+  if (!bracketed(interval.end_ns)) {
+    if (from >= to) return {};
+    part.end_ns = column.t_ns[to - 1];
+  }
+  const int64_t length_ns = part.end_ns - part.begin_ns;
+  if (length_ns <= 0) return {};
+  const bool enough = to >= from + 2 || 2 * length_ns >= interval.end_ns - interval.begin_ns;
+  return enough ? std::optional(part) : std::nullopt;
+}
+
 std::optional<Interval> SampledPart(const SeriesColumn& column, Interval interval) {
   const size_t from = LowerIndex(column, interval.begin_ns);
   const size_t to = UpperIndex(column, interval.end_ns);

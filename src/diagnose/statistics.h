@@ -36,6 +36,12 @@ int64_t BracketLimitNs(int64_t period_ns);
 std::optional<double> CounterDelta(const model::SeriesColumn& column, int64_t period_ns,
                                    model::Interval interval);
 
+// The part of `interval` in which CounterDelta is known but for holes: each end stays where it is
+// bracketed, else moves in to the first or last sample inside. Nothing when less than half of the
+// interval is left and not even two samples are inside.
+std::optional<model::Interval> CountedPart(const model::SeriesColumn& column, int64_t period_ns,
+                                           model::Interval interval);
+
 // `interval` shortened to where the column has samples; nothing without two of them inside.
 std::optional<model::Interval> SampledPart(const model::SeriesColumn& column,
                                            model::Interval interval);

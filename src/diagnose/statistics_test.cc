@@ -89,6 +89,22 @@ TEST(CounterDelta, CountsOnAfterARestartAndIgnoresJitter) {
   EXPECT_FALSE(CounterDelta(Column({{0, 100}, {50, 1}}), kSecond, Between(0, 50)));
 }
 
+TEST(CountedPart, MovesAnEndIntoTheReadingsWhereItHasNoBracket) {
+  const SeriesColumn column = Column({{1, 0}, {2, 5}, {3, 9}, {4, 12}});
+  const auto part = [&](double begin_s, double end_s) {
+    return CountedPart(column, kSecond, Between(begin_s, end_s));
+  };
+  EXPECT_EQ(part(1.5, 3.5)->begin_ns, Between(1.5, 3.5).begin_ns);  // both bracketed
+  EXPECT_EQ(part(1.5, 3.5)->end_ns, Between(1.5, 3.5).end_ns);
+  EXPECT_EQ(part(0.2, 3.5)->begin_ns, kSecond);
+  EXPECT_EQ(part(0.2, 3.5)->end_ns, Between(0.2, 3.5).end_ns);
+  EXPECT_EQ(part(1.5, 9)->end_ns, 4 * kSecond);
+  EXPECT_EQ(part(0.7, 1.5)->begin_ns, kSecond);  // one reading, but more than half is covered
+  EXPECT_FALSE(part(0.2, 1.1));                  // one reading, most of it is not covered
+  EXPECT_FALSE(part(5, 6));
+  EXPECT_FALSE(part(0, 0.5));
+}
+
 TEST(SampledPart, EndsAtTheFirstAndLastSample) {
   const SeriesColumn column = Column({{1, 0}, {2, 0}, {5, 0}});
   const auto part = SampledPart(column, Between(0, 3));

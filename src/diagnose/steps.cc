@@ -137,7 +137,7 @@ void AddSteps(const RankEvents& rank, std::vector<EpochRow>* rows) {
       auto at = std::lower_bound(order.begin(), order.end(), row.begin_ns,
                                  [&](size_t i, int64_t t) { return steps.t_ns[i] < t; });
       for (; at != order.end() && steps.t_ns[*at] <= row.end_ns; ++at) {
-        const bool other = steps.epoch[*at] >= 0 && steps.epoch[*at] != row.epoch;
+        const bool other = steps.epoch[*at] != model::kNotKnown && steps.epoch[*at] != row.epoch;
         if (other || taken[*at]) continue;
         taken[*at] = true;
         if (partial == nullptr || !((*partial)[*at] > 0)) inside.push_back(*at);

@@ -46,11 +46,17 @@ void AddUnique(const std::string& name, std::vector<std::string>* names) {
   if (std::find(names->begin(), names->end(), name) == names->end()) names->push_back(name);
 }
 
-void AddProgress(const Run& run, TimeFormat time, std::vector<Column>* columns) {
+void AddProgress(const Run& run, const Report& report, TimeFormat time,
+                 std::vector<Column>* columns) {
   const auto add = [&](std::string name, std::function<std::string(const EpochRow&)> cell) {
     columns->push_back({std::move(name), std::move(cell)});
   };
   add("rank", [](const EpochRow& row) { return row.rank ? std::to_string(*row.rank) : ""; });
+  const bool has_pids = std::any_of(report.epochs.begin(), report.epochs.end(),
+                                    [](const EpochRow& row) { return row.pid.has_value(); });
+  if (has_pids) {
+    add("pid", [](const EpochRow& row) { return row.pid ? std::to_string(*row.pid) : ""; });
+  }
   add("epoch", [](const EpochRow& row) {
     return row.epoch == model::kNoEpoch ? "" : std::to_string(row.epoch);
   });
@@ -160,7 +166,7 @@ void AddNamed(const Report& report, std::vector<Column>* columns) {
 base::Result<> Write(const Run& run, const Report& report, const ExportOptions& options,
                      std::ostream& out) {
   std::vector<Column> columns;
-  AddProgress(run, options.time, &columns);
+  AddProgress(run, report, options.time, &columns);
   AddMachine(&columns);
   AddGpus(report, &columns);
   AddNamed(report, &columns);

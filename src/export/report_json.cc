@@ -129,8 +129,8 @@ void WriteOwnGpus(const model::GpuGroup& own, JsonWriter& json) {
 void WriteRun(const Run& run, const Report& report, JsonWriter& json) {
   json.Key("run").BeginObject();
   WriteTextOrNull("run_id", run.info ? run.info->run_id : "", json);
-  WriteTime(run, "begin", run.span.begin_ns, json);
-  WriteTime(run, "end", run.span.end_ns, json);
+  WriteTime(run, "begin", run.Recorded().begin_ns, json);
+  WriteTime(run, "end", run.Recorded().end_ns, json);
   json.Field("duration_s", report.duration_s)
       .Field("progress_source", report.progress_source)
       .Field("energy_j", report.energy_j);
@@ -235,7 +235,7 @@ base::Result<> Write(const Run& run, const Report& report, const ExportOptions& 
 }  // namespace
 
 void WriteEpochMembers(const Run& run, const EpochRow& row, JsonWriter& json) {
-  json.Field("rank", row.rank);
+  json.Field("rank", row.rank).Field("pid", row.pid);
   if (row.epoch == model::kNoEpoch) {
     json.Key("epoch").Null();
   } else {

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Wide: one tick a row, one series a column, on the grid of the run's sampling interval; a value
 // belongs to the nearest grid instant, the later one where two do. Ticks at which nothing was read
-// have no row. Long: one value a row, nothing is moved.
+// have no row. The last columns are the scalars of the last step that ended within the interval up
+// to the row's instant, of the same process as the step and epoch. Long: one value a row, nothing
+// is moved.
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numbers>
 #include <numeric>
 
+#include "base/strings.h"
 #include "export/exporters.h"
 #include "export/series_list.h"
 #include "export/text_fields.h"
@@ -48,18 +52,40 @@ base::Result<int64_t> GridPhase(const Run& run, const std::vector<ExportedSeries
   return int64_t{0};
 }
 
-// The step and epoch at rising instants, of the lowest rank that has any.
+// Lower case letters, digits and underscores; anything else becomes an underscore.
+std::string CleanName(std::string_view name) {
+  std::string clean = base::ToLowerAscii(name);
+  for (char& c : clean) {
+    if (!((c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'))) c = '_';
+  }
+  return clean;
+}
+
+// The steps of the process that a row belongs to; null when it has none.
+const StepTable* StepsOf(const Run& run, const EpochRow& row) {
+  for (const auto& [process, steps] : run.steps) {
+    const bool same_pid = !row.pid || *row.pid == process.pid;
+    if (process.rank == row.rank.value_or(model::kNoRank) && same_pid) return &steps;
+  }
+  return nullptr;
+}
+
+// The step, epoch and step scalars at rising instants, of the lowest rank that has any.
 class Progress {
  public:
   Progress(const Run& run, const Report& report) {
     if (!report.epochs.empty()) {
-      const std::optional<int32_t> rank = report.epochs.front().rank;
+      const EpochRow& first = report.epochs.front();
       for (const EpochRow& row : report.epochs) {
-        if (row.rank == rank && row.epoch != model::kNoEpoch) rows_.push_back(&row);
+        const bool same = row.rank == first.rank && row.pid == first.pid;
+        if (same && row.epoch != model::kNoEpoch) rows_.push_back(&row);
       }
+      steps_ = StepsOf(run, first);
+    } else if (!run.steps.empty()) {
+      steps_ = &run.steps.begin()->second;
     }
-    if (run.steps.empty()) return;
-    steps_ = &run.steps.begin()->second;
+    if (steps_ == nullptr) return;
+    FindScalars();
     order_.resize(steps_->size());
     std::iota(order_.begin(), order_.end(), size_t{0});
     std::stable_sort(order_.begin(), order_.end(),
@@ -71,7 +97,22 @@ class Progress {
     while (next_ < order_.size() && steps_->t_ns[order_[next_]] <= t_ns) ++next_;
     if (next_ == 0) return {};
     const int64_t step = steps_->step[order_[next_ - 1]];
-    return step < 0 ? std::string() : std::to_string(step);
+    return step == model::kNotKnown ? std::string() : std::to_string(step);
+  }
+
+  const std::vector<std::string>& scalar_names() const { return scalar_names_; }
+
+  // The scalars at the instant that StepAt was asked for last: each by the last step that has it
+  // and ended less than `interval_ns` before; empty without one.
+  std::vector<std::string> Scalars(int64_t t_ns, int64_t interval_ns) const {
+    std::vector<std::string> cells(scalars_.size());
+    for (size_t i = next_; i > 0 && steps_->t_ns[order_[i - 1]] > t_ns - interval_ns; --i) {
+      for (size_t s = 0; s < scalars_.size(); ++s) {
+        const double value = (*scalars_[s])[order_[i - 1]];
+        if (cells[s].empty() && !model::IsAbsent(value)) cells[s] = CsvNumber(value);
+      }
+    }
+    return cells;
   }
 
   std::string EpochAt(int64_t t_ns) {
@@ -82,11 +123,26 @@ class Progress {
   }
 
  private:
+  void FindScalars() {
+    constexpr std::string_view kPrefix = "scalar.";
+    std::map<std::string, int> seen;
+    for (const auto& [name, column] : steps_->columns) {
+      if (!base::StartsWith(name, kPrefix)) continue;
+      std::string clean = "train_value_" + CleanName(std::string_view(name).substr(kPrefix.size()));
+      const int times = ++seen[clean];
+      if (times > 1) clean += "_" + std::to_string(times);
+      scalar_names_.push_back(std::move(clean));
+      scalars_.push_back(&column);
+    }
+  }
+
   std::vector<const EpochRow*> rows_;
   size_t row_ = 0;
   const StepTable* steps_ = nullptr;
   std::vector<size_t> order_;
   size_t next_ = 0;
+  std::vector<std::string> scalar_names_;
+  std::vector<const std::vector<double>*> scalars_;
 };
 
 // Cells of a stretch, row by row; an empty row is one at which nothing was read.
@@ -109,6 +165,9 @@ base::Result<> WriteWide(const Run& run, const Report& report, const ExportOptio
   const std::vector<ExportedSeries> series = ListSeries(run);
   std::vector<std::string> header = {"timestamp", "elapsed_seconds", "step", "epoch"};
   for (const ExportedSeries& one : series) header.push_back(one.wide_name);
+  Progress progress(run, report);
+  const std::vector<std::string>& scalars = progress.scalar_names();
+  header.insert(header.end(), scalars.begin(), scalars.end());
   WriteCsvRow(header, out);
   const int64_t interval_ns = SamplingIntervalNs(series);
   if (run.store == nullptr) return StreamState(out);
@@ -118,16 +177,17 @@ base::Result<> WriteWide(const Run& run, const Report& report, const ExportOptio
   const int64_t begin_ns =
       run.span.begin_ns - (into_row_ns < 0 ? into_row_ns + interval_ns : into_row_ns);
   TimeChunks chunks(run, series, begin_ns, kRowsPerChunk * interval_ns);
-  Progress progress(run, report);
   while (true) {
     EPM_ASSIGN(const std::optional<TimeChunk> chunk, chunks.Next());
     if (!chunk) break;
     int64_t instant_ns = chunk->interval.begin_ns + interval_ns / 2;
-    for (const std::vector<std::string>& cells : WideCells(*chunk, interval_ns)) {
+    for (std::vector<std::string>& cells : WideCells(*chunk, interval_ns)) {
       if (!cells.empty()) {
         out << TimeText(run, instant_ns, options.time) << ','
             << CsvNumber(base::SecondsFromNs(instant_ns - run.span.begin_ns)) << ','
             << progress.StepAt(instant_ns) << ',' << progress.EpochAt(instant_ns) << ',';
+        const auto values = progress.Scalars(instant_ns, interval_ns);
+        cells.insert(cells.end(), values.begin(), values.end());
         WriteCsvRow(cells, out);
       }
       instant_ns += interval_ns;

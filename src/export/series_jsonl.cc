@@ -72,7 +72,7 @@ class Lines {
     for (const Event& event : run.events) events_.push_back(&event);
     std::stable_sort(events_.begin(), events_.end(),
                      [](const Event* a, const Event* b) { return a->t_ns < b->t_ns; });
-    for (const auto& [rank, steps] : run.steps) next_step_[rank] = 0;
+    for (const auto& [process, steps] : run.steps) next_step_[process] = 0;
   }
 
   base::Result<> WriteAll(std::ostream& out) {
@@ -105,9 +105,11 @@ class Lines {
     for (; next_event_ < events_.size() && events_[next_event_]->t_ns <= end_ns; ++next_event_) {
       AddEvent(*events_[next_event_]);
     }
-    for (auto& [rank, next] : next_step_) {
-      const model::StepTable& steps = run_.steps.at(rank);
-      for (; next < steps.size() && steps.t_ns[next] <= end_ns; ++next) AddStep(rank, steps, next);
+    for (auto& [process, next] : next_step_) {
+      const model::StepTable& steps = run_.steps.at(process);
+      for (; next < steps.size() && steps.t_ns[next] <= end_ns; ++next) {
+        AddStep(process.rank, steps, next);
+      }
     }
     for (const LogLine& line : log_.TakeUntil(end_ns)) AddLog(line);
   }
@@ -157,8 +159,8 @@ class Lines {
     json.Field("event", model::EventKindName(model::EventKind::kStep));
     FieldIfKnown("host", host_, json);
     if (rank != model::kNoRank) json.Field("rank", rank);
-    if (steps.epoch[index] >= 0) json.Field("epoch", steps.epoch[index]);
-    if (steps.step[index] >= 0) json.Field("step", steps.step[index]);
+    if (steps.epoch[index] != model::kNotKnown) json.Field("epoch", steps.epoch[index]);
+    if (steps.step[index] != model::kNotKnown) json.Field("step", steps.step[index]);
     json.Key("fields").BeginObject();
     for (const auto& [name, column] : steps.columns) {
       if (model::IsAbsent(column[index])) continue;
@@ -192,7 +194,7 @@ class Lines {
   LogLines log_;
   std::vector<const Event*> events_;
   size_t next_event_ = 0;
-  std::map<int32_t, size_t> next_step_;
+  std::map<model::ProcessKey, size_t> next_step_;
   std::vector<Line> lines_;
 };
 

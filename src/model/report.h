@@ -14,7 +14,7 @@
 namespace epochmeter::model {
 
 // One figure over an interval. `count` samples stand behind it; `coverage_ratio` is the part of the
-// interval that they cover (nothing when the series has no period).
+// interval that they cover (nothing when a gauge has no period). A total covers all of it.
 struct Stat {
   uint64_t count = 0;
   std::optional<double> mean, min, max, p50, p95, last;
@@ -50,12 +50,13 @@ struct PhaseStats {
 };
 
 // EpochRow::epoch of a loop that reports steps but no epochs: one row stands for all its steps.
-inline constexpr int64_t kNoEpoch = -1;
+inline constexpr int64_t kNoEpoch = kNotKnown;
 
-// One epoch of one rank. `complete` is false when its end was not seen: then `end_ns` is the last
-// thing seen of it.
+// One epoch of one rank. `complete` is false when it was left early or its end was not seen: then
+// `end_ns` is the last thing seen of it. `pid` tells processes apart where several have no rank.
 struct EpochRow {
   std::optional<int32_t> rank;
+  std::optional<int64_t> pid;
   int64_t epoch = 0;
   int64_t begin_ns = 0, end_ns = 0;
   bool complete = false;

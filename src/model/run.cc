@@ -60,8 +60,8 @@ std::optional<double> Summary::Mean() const {
 
 void StepTable::Add(const Event& event) {
   t_ns.push_back(event.t_ns);
-  epoch.push_back(event.epoch.value_or(-1));
-  step.push_back(event.step.value_or(-1));
+  epoch.push_back(event.epoch.value_or(kNotKnown));
+  step.push_back(event.step.value_or(kNotKnown));
   for (const EventField& field : event.fields) {
     const std::optional<double> number = event.Number(field.key);
     if (!number) continue;
@@ -70,6 +70,12 @@ void StepTable::Add(const Event& event) {
     column.push_back(*number);
   }
   for (auto& [name, column] : columns) column.resize(t_ns.size(), kAbsentNumber);
+}
+
+ProcessKey ProcessOf(const Event& event) {
+  if (event.rank) return {*event.rank};
+  const double pid = event.Number("pid").value_or(0);
+  return {kNoRank, pid >= 1 && pid < 1e15 ? static_cast<int64_t>(pid) : 0};
 }
 
 const std::vector<double>* StepTable::Column(std::string_view name) const {
@@ -90,6 +96,11 @@ std::vector<const EntityDef*> Run::EntitiesOf(Scope scope) const {
     if (entity.scope == scope) found.push_back(&entity);
   }
   return found;
+}
+
+Interval Run::Recorded() const {
+  if (!info || !end || end->t_ns < info->anchor.mono_ns) return span;
+  return {.begin_ns = info->anchor.mono_ns, .end_ns = end->t_ns};
 }
 
 std::optional<int64_t> Run::WallNs(int64_t t_ns) const {

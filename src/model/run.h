@@ -5,6 +5,7 @@
 #pragma once
 
 #include <bit>
+#include <compare>
 #include <cstdint>
 #include <limits>
 #include <map>
@@ -69,11 +70,15 @@ constexpr bool IsAbsent(double value) {
   return std::bit_cast<uint64_t>(value) == std::bit_cast<uint64_t>(kAbsentNumber);
 }
 
-// The steps of one rank, in columns of equal length; kAbsentNumber where a step had no such number.
+// Stands for an epoch or a step whose number is not known; every other number may be a real one.
+inline constexpr int64_t kNotKnown = std::numeric_limits<int64_t>::min();
+
+// The steps of one process, in columns of equal length; kAbsentNumber where a step had no such
+// number.
 struct StepTable {
   std::vector<int64_t> t_ns;                                        // the end of the step
-  std::vector<int64_t> epoch;                                       // -1 when not known
-  std::vector<int64_t> step;                                        // -1 when not known
+  std::vector<int64_t> epoch;                                       // kNotKnown when not known
+  std::vector<int64_t> step;                                        // kNotKnown when not known
   std::map<std::string, std::vector<double>, std::less<>> columns;  // "duration_s", "scalar.loss"
 
   size_t size() const { return t_ns.size(); }
@@ -82,7 +87,17 @@ struct StepTable {
   const std::vector<double>* Column(std::string_view name) const;
 };
 
-inline constexpr int32_t kNoRank = -1;  // key of StepTable for steps without a rank
+inline constexpr int32_t kNoRank = -1;
+
+// A process of the training: its rank, or, without one, the process id that events then carry as
+// the field "pid" (0 when they don't). Those with a rank have no pid here.
+struct ProcessKey {
+  ProcessKey(int32_t its_rank = kNoRank, int64_t its_pid = 0) : rank(its_rank), pid(its_pid) {}
+  int32_t rank;
+  int64_t pid;
+  auto operator<=>(const ProcessKey&) const = default;
+};
+ProcessKey ProcessOf(const Event& event);
 
 struct Run {
   std::optional<RunInfo> info;
@@ -91,7 +106,7 @@ struct Run {
   std::vector<SeriesDef> series;    // index = id
   std::vector<SeriesState> states;
   std::vector<Event> events;  // all but steps, in order of arrival
-  std::map<int32_t, StepTable> steps;
+  std::map<ProcessKey, StepTable> steps;
   std::vector<LogText> log;
   std::vector<Loss> losses;
   std::optional<RunEnd> end;
@@ -101,6 +116,8 @@ struct Run {
   // The series of `entity` whose metric has this field name ("memory_used_bytes").
   std::optional<SeriesId> FindSeries(EntityId entity, std::string_view field) const;
   std::vector<const EntityDef*> EntitiesOf(Scope scope) const;
+  // From the start of the recording to the training's end; `span` when one of them is not known.
+  Interval Recorded() const;
   // UTC ns by the nearest anchor before; nothing without any anchor.
   std::optional<int64_t> WallNs(int64_t t_ns) const;
 };

@@ -129,7 +129,7 @@ void RunBuilder::Add(const SeriesState& state) {
 void RunBuilder::Add(const Event& event) {
   Widen(event.t_ns);
   if (event.kind == EventKind::kStep) {
-    run_.steps[event.rank.value_or(kNoRank)].Add(event);
+    run_.steps[ProcessOf(event)].Add(event);
   } else {
     run_.events.push_back(event);
   }

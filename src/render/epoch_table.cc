@@ -97,11 +97,13 @@ class Planner {
       Add(Phrase::kRank, 0,
           [](const EpochRow& row) { return row.rank ? Cell(std::to_string(*row.rank)) : Cell(); });
     }
+    Add(Phrase::kPid, 0,
+        [](const EpochRow& row) { return row.pid ? Cell(std::to_string(*row.pid)) : Cell(); });
     Add(Phrase::kEpoch, 0, [this](const EpochRow& row) { return EpochName(row, language_); });
     Add(Phrase::kDuration, 0, [](const EpochRow& row) { return Seconds(row.duration_s); });
     Add(Phrase::kSteps, 2, [](const EpochRow& row) { return std::to_string(row.steps); });
-    Add(Phrase::kStepP50, 3, [](const EpochRow& row) { return Seconds(row.step_s.p50); });
-    Add(Phrase::kDataWait, 9, [](const EpochRow& row) { return Percent(row.data_wait_ratio); });
+    Add(Phrase::kStepP50, 4, [](const EpochRow& row) { return Seconds(row.step_s.p50); });
+    Add(Phrase::kDataWait, 3, [](const EpochRow& row) { return Percent(row.data_wait_ratio); });
   }
 
   void AddScalars() {
@@ -121,6 +123,8 @@ class Planner {
     });
     Add(Phrase::kTreeRam, 8,
         [](const EpochRow& row) { return Bytes(Figure(row.process, "rss_bytes", &Stat::max)); });
+    Add(Phrase::kTreeCpu, 8,
+        [](const EpochRow& row) { return Cores(Figure(row.process, "cpu_cores", &Stat::mean)); });
     Add(Phrase::kGpu, 1,
         [](const EpochRow& row) { return Percent(row.own_gpus.utilization_ratio); });
     Add(Phrase::kSm, 4, [](const EpochRow& row) { return Percent(row.own_gpus.sm_active_ratio); });
@@ -215,10 +219,11 @@ EpochTable MakeEpochTable(const Report& report, const TextOptions& options) {
   const auto unknown = std::stable_partition(
       plans.begin(), plans.end(), [](const ColumnPlan& plan) { return !IsUnknown(plan); });
   for (auto plan = unknown; plan != plans.end(); ++plan) {
-    // Not evaluating is no lack of a measurement.
-    if (plan->column.title != Text(Phrase::kValidation, options.language)) {
-      table.unknown.push_back(plan->column.title);
-    }
+    // Not evaluating is no lack of a measurement, nor is a rank instead of a process id.
+    const std::string& title = plan->column.title;
+    const bool lacks = title != Text(Phrase::kValidation, options.language) &&
+                       title != Text(Phrase::kPid, options.language);
+    if (lacks) table.unknown.push_back(title);
   }
   plans.erase(unknown, plans.end());
   FitWidth(&plans, options.width, &table);
@@ -233,6 +238,7 @@ EpochTable MakeEpochTable(const Report& report, const TextOptions& options) {
 std::vector<std::string> MakePhaseTable(const Report& report, const TextOptions& options) {
   const auto title = [&](Phrase phrase) { return std::string(Text(phrase, options.language)); };
   TableColumn rank{.title = title(Phrase::kRank), .left = false, .cells = {}};
+  TableColumn pid{.title = title(Phrase::kPid), .left = false, .cells = {}};
   TableColumn epoch{.title = title(Phrase::kEpoch), .left = false, .cells = {}};
   TableColumn phase{.title = title(Phrase::kPhase), .left = true, .cells = {}};
   TableColumn times{.title = title(Phrase::kTimes), .left = false, .cells = {}};
@@ -241,6 +247,7 @@ std::vector<std::string> MakePhaseTable(const Report& report, const TextOptions&
     for (const model::PhaseStats& stats : row.phases) {
       if (stats.phase == kEval || phase.cells.size() >= kMostRows) continue;
       rank.cells.push_back(row.rank ? Cell(std::to_string(*row.rank)) : Cell());
+      pid.cells.push_back(row.pid ? Cell(std::to_string(*row.pid)) : Cell());
       epoch.cells.push_back(EpochName(row, options.language));
       phase.cells.push_back(Plain(stats.phase));
       times.cells.push_back(std::to_string(stats.count));
@@ -248,7 +255,7 @@ std::vector<std::string> MakePhaseTable(const Report& report, const TextOptions&
     }
   }
   if (phase.cells.empty()) return {};
-  return LayOut({rank, epoch, phase, times, total}, "  ");
+  return LayOut({rank, pid, epoch, phase, times, total}, "  ");
 }
 
 }  // namespace epochmeter::render

@@ -60,8 +60,11 @@ std::string Driver(const Run& run) {
   return {};
 }
 
-std::string EndText(const Run& run, Language language) {
-  if (!run.end) return std::string(Text(Phrase::kNoEnd, language));
+std::string EndText(const Run& run, const TextOptions& options) {
+  const Language language = options.language;
+  if (!run.end) {
+    return std::string(Text(options.live ? Phrase::kStillRunning : Phrase::kNoEnd, language));
+  }
   if (run.end->exit_code) {
     return fmt::format("{} {}", Text(Phrase::kExitCode, language), *run.end->exit_code);
   }
@@ -111,11 +114,11 @@ std::vector<std::string> HeaderLines(const Run& run, const Report& report, Phras
   const std::string driver = Driver(run);
   add(Phrase::kHost, JoinKnown({Plain(RunAttribute(run, "host")), GpuModels(run, report),
                                 driver.empty() ? driver : fmt::format("driver {}", driver)}));
-  const auto begin_ns = run.WallNs(run.span.begin_ns);
+  const auto begin_ns = run.WallNs(run.Recorded().begin_ns);
   add(Phrase::kStarted, begin_ns ? base::FormatUtc(*begin_ns) : std::string());
   add(Phrase::kDuration,
       JoinKnown({report.duration_s > 0 ? base::FormatDuration(report.duration_s) : std::string(),
-                 EndText(run, language)}));
+                 EndText(run, options)}));
   return lines;
 }
 

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/clock.h"
+#include "render/columns.h"
 
 namespace epochmeter::render {
 namespace {
@@ -57,7 +58,9 @@ std::string LiveEpochLine(int64_t wall_ns, const LiveEpoch& epoch) {
   parts.Percent("gpu_util", epoch.gpu_utilization_ratio);
   parts.Gigabytes("gpu_mem", epoch.gpu_memory_bytes);
   parts.Number("temp", epoch.temperature_c, "C", 0);
-  for (const auto& [name, value] : epoch.scalars) parts.Add(name, fmt::format("{:.5g}", value));
+  for (const auto& [name, value] : epoch.scalars) {
+    parts.Add(Plain(name), fmt::format("{:.5g}", value));
+  }
   return fmt::format("[{}] Epoch {}:{}", base::FormatLocalTime(wall_ns), epoch.epoch, parts.text());
 }
 

@@ -24,7 +24,8 @@ constexpr std::array<Row, kPhraseCount> kTexts = {{
     {"Epochs", "训练轮次"},
     {"no epochs and no steps were reported", "没有报告训练轮次和步数"},
     {"run", "全程"},
-    {"end not seen; ends at the last thing seen of it", "未见结束，以最后所见为止"},
+    {"left early or end not seen; ends at the last thing seen of it",
+     "提前离开或未见结束，以最后所见为止"},
     {"rank", "进程"},
     {"epoch", "轮次"},
     {"steps", "步数"},
@@ -63,6 +64,10 @@ constexpr std::array<Row, kPhraseCount> kTexts = {{
     {"left out for width", "因宽度省略"},
     {"no value in any epoch", "所有轮次均无数值"},
     {"Exceptions", "异常"},
+    {"still running", "仍在运行"},
+    {"pid", "进程号"},
+    {"job CPU", "任务 CPU"},
+    {"times", "次"},
 }};
 
 }  // namespace

@@ -67,8 +67,12 @@ enum class Phrase : uint8_t {
   kTooWide,
   kNoValue,
   kExceptions,
+  kStillRunning,
+  kPid,
+  kTreeCpu,
+  kTimesOf,
 };
-inline constexpr int kPhraseCount = static_cast<int>(Phrase::kExceptions) + 1;
+inline constexpr int kPhraseCount = static_cast<int>(Phrase::kTimesOf) + 1;
 
 std::string_view Text(Phrase phrase, Language language);
 

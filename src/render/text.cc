@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/strings.h"
 #include "render/columns.h"
@@ -182,14 +183,53 @@ void AddExceptions(const Run& run, Page* page) {
   page->Items(items);
 }
 
+// Losses of one kind as one: their counts summed, the words of the first.
+struct LossKind {
+  model::Loss sum;
+  size_t times = 1;
+};
+std::vector<LossKind> LossKinds(const Run& run) {
+  std::vector<LossKind> kinds;
+  for (const model::Loss& loss : run.losses) {
+    const auto known = std::find_if(kinds.begin(), kinds.end(), [&](const LossKind& kind) {
+      return kind.sum.kind == loss.kind;
+    });
+    if (known == kinds.end()) {
+      kinds.push_back({.sum = loss});
+    } else {
+      known->sum.count += loss.count;
+      ++known->times;
+    }
+  }
+  return kinds;
+}
+
 void AddLosses(const Run& run, Page* page) {
   if (run.losses.empty()) return;
   page->Title(page->Word(Phrase::kLosses));
   std::vector<std::string> items;
-  for (const model::Loss& loss : run.losses) {
-    items.push_back(fmt::format("{} × {}: {}. {}", loss.kind, loss.count, loss.detail, loss.help));
+  for (const auto& [loss, times] : LossKinds(run)) {
+    const std::string often =
+        times > 1 ? fmt::format(" ({} {})", times, page->Word(Phrase::kTimesOf)) : "";
+    items.push_back(
+        fmt::format("{} × {}{}: {}. {}", loss.kind, loss.count, often, loss.detail, loss.help));
   }
   page->Items(items);
+}
+
+// What is missing for each reason, both in the order of first mention.
+std::vector<std::pair<std::string, std::vector<std::string>>> ByReason(const Report& report) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> groups;
+  for (const model::NotMeasured& item : report.not_measured) {
+    auto group = std::find_if(groups.begin(), groups.end(),
+                              [&](const auto& known) { return known.first == item.reason; });
+    if (group == groups.end()) group = groups.insert(group, {item.reason, {}});
+    std::vector<std::string>& subjects = group->second;
+    if (std::find(subjects.begin(), subjects.end(), item.subject) == subjects.end()) {
+      subjects.push_back(item.subject);
+    }
+  }
+  return groups;
 }
 
 void AddNotMeasured(const Report& report, const std::vector<std::string>& unknown, Page* page) {
@@ -197,8 +237,8 @@ void AddNotMeasured(const Report& report, const std::vector<std::string>& unknow
   if (!unknown.empty()) {
     items.push_back(fmt::format("{}: {}", base::Join(unknown, ", "), page->Word(Phrase::kNoValue)));
   }
-  for (const model::NotMeasured& item : report.not_measured) {
-    items.push_back(item.subject + ": " + item.reason);
+  for (const auto& [reason, subjects] : ByReason(report)) {
+    items.push_back(base::Join(subjects, "; ") + ": " + reason);
   }
   if (items.empty()) return;
   page->Title(page->Word(Phrase::kNotMeasured));
@@ -224,6 +264,25 @@ std::string OverallLine(const Report& report, const Page& page) {
   return base::Join(parts, ", ");
 }
 
+// The last row of each rank or process; rows of one stand together in the order of time.
+Report LastEpochs(const Report& report) {
+  Report last;
+  for (const model::EpochRow& row : report.epochs) {
+    const bool same = !last.epochs.empty() && last.epochs.back().rank == row.rank &&
+                      last.epochs.back().pid == row.pid;
+    if (same) last.epochs.pop_back();
+    last.epochs.push_back(row);
+  }
+  return last;
+}
+
+// Epochs by their number: those of several ranks, and one that was run again, count once.
+size_t CountEpochs(const Report& report) {
+  std::set<int64_t> epochs;
+  for (const model::EpochRow& row : report.epochs) epochs.insert(row.epoch);
+  return epochs.size();
+}
+
 }  // namespace
 
 std::string RenderReport(const Run& run, const Report& report, const TextOptions& options) {
@@ -247,11 +306,9 @@ std::string RenderSummary(const Run& run, const Report& report, const TextOption
   if (!overall.empty()) page.Line("  " + overall);
   AddGpus(run, report, &page);
   if (!report.epochs.empty()) {
-    Report last;
-    last.epochs.push_back(report.epochs.back());
-    page.Title(fmt::format("{} ({} {})", page.Word(Phrase::kLastEpoch), report.epochs.size(),
+    page.Title(fmt::format("{} ({} {})", page.Word(Phrase::kLastEpoch), CountEpochs(report),
                            page.Word(Phrase::kTotal)));
-    const EpochTable table = MakeEpochTable(last, page.options());
+    const EpochTable table = MakeEpochTable(LastEpochs(report), page.options());
     page.Lines(table.lines);
     if (table.has_incomplete) page.Line(fmt::format("  * {}", page.Word(Phrase::kIncomplete)));
   }
@@ -259,8 +316,8 @@ std::string RenderSummary(const Run& run, const Report& report, const TextOption
   AddFindings(report, &page);
   if (!run.losses.empty() || !report.not_measured.empty()) {
     page.Line("");
-    page.Line(fmt::format("{}: {}; {}: {}", page.Word(Phrase::kLosses), run.losses.size(),
-                          page.Word(Phrase::kNotMeasured), report.not_measured.size()));
+    page.Line(fmt::format("{}: {}; {}: {}", page.Word(Phrase::kLosses), LossKinds(run).size(),
+                          page.Word(Phrase::kNotMeasured), ByReason(report).size()));
   }
   AddFiles(&page);
   return page.Take();

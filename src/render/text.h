@@ -14,6 +14,7 @@ namespace epochmeter::render {
 struct TextOptions {
   Language language = Language::kEnglish;
   bool color = false;
+  bool live = false;   // the run is still being recorded
   bool ascii = false;  // for terminals without UTF-8
   size_t width = 100;  // what is wider is cut at the command and the reasons, never in the tables
   std::vector<std::string> files;  // named at the foot: the run file and what lies beside it
@@ -22,7 +23,7 @@ struct TextOptions {
 // A page: header, epochs, GPUs, losses, what was not measured, files.
 std::string RenderReport(const model::Run& run, const model::Report& report,
                          const TextOptions& options);
-// A few lines: header, the run's own figures, the last epoch, counts of losses and findings.
+// A few lines: header, the run's own figures, the last epoch of each rank, counts of losses and findings.
 std::string RenderSummary(const model::Run& run, const model::Report& report,
                           const TextOptions& options);
 

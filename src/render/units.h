@@ -9,6 +9,7 @@ namespace epochmeter::render {
 
 std::optional<std::string> Percent(std::optional<double> ratio);    // "78 %"
 std::optional<std::string> Bytes(std::optional<double> bytes);      // "12.4 GB" (1e9)
+std::optional<std::string> Cores(std::optional<double> cores);      // "1.9", "0.04"
 std::optional<std::string> Watts(std::optional<double> watts);      // "655 W"
 std::optional<std::string> Celsius(std::optional<double> degrees);  // "71 °C"
 std::optional<std::string> Joules(std::optional<double> joules);    // "2.4 kJ"
