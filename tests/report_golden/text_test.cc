@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the text and CSV forms do with ranks, processes, losses and foreign names.
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "base/json_writer.h"
+#include "export/exporters.h"
+#include "export/report_json.h"
+#include "model/host_metrics.h"
+#include "model/registry.h"
+#include "model/run_builder.h"
+#include "render/live_line.h"
+#include "render/text.h"
+
+namespace epochmeter {
+namespace {
+
+using model::EpochRow;
+using model::Report;
+
+EpochRow Row(std::optional<int32_t> rank, std::optional<int64_t> pid, int64_t epoch) {
+  EpochRow row;
+  row.rank = rank;
+  row.pid = pid;
+  row.epoch = epoch;
+  row.complete = true;
+  row.duration_s = 5;
+  row.steps = static_cast<uint64_t>(100 * epoch + rank.value_or(0));
+  return row;
+}
+
+size_t CountOf(const std::string& text, std::string_view word) {
+  size_t count = 0;
+  for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++count;
+  return count;
+}
+
+bool Has(const std::string& text, std::string_view word) { return CountOf(text, word) > 0; }
+
+std::string LineWith(const std::string& text, std::string_view word) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (Has(line, word)) return line;
+  }
+  return {};
+}
+
+TEST(Summary, ShowsTheLastEpochOfEachRankAndCountsEpochsOnce) {
+  Report report;
+  for (const int32_t rank : {0, 1}) {
+    for (const int64_t epoch : {0, 1, 2}) report.epochs.push_back(Row(rank, {}, epoch));
+  }
+  const std::string text = render::RenderSummary(model::Run(), report, {});
+  EXPECT_TRUE(Has(text, "(3 total)")) << text;
+  EXPECT_TRUE(Has(text, "  200\n")) << text;
+  EXPECT_TRUE(Has(text, "  201\n")) << text;
+  EXPECT_FALSE(Has(text, "  100\n")) << text;
+}
+
+TEST(EpochTable, TellsProcessesWithoutARankApartByTheirPid) {
+  Report report;
+  report.epochs = {Row({}, 4711, 0), Row({}, 4712, 0)};
+  const std::string text = render::RenderReport(model::Run(), report, {});
+  EXPECT_TRUE(Has(LineWith(text, "duration  "), "pid")) << text;
+  EXPECT_TRUE(Has(text, "4711") && Has(text, "4712")) << text;
+  report.epochs = {Row(0, {}, 0)};
+  EXPECT_FALSE(Has(render::RenderReport(model::Run(), report, {}), "pid"));
+}
+
+TEST(EpochTable, DropsDataWaitAfterWhatMattersLess) {
+  Report report;
+  EpochRow row = Row(0, {}, 0);
+  row.data_wait_ratio = 0.31;
+  row.scalars = {{"loss", 0.5}};
+  row.energy_j = 1000;
+  row.own_gpus.power_w = 300;
+  row.own_gpus.temperature_max_c = 60;
+  const auto stat = [](double value) {
+    model::Stat one;
+    one.count = 1;
+    one.mean = one.max = one.last = value;
+    return one;
+  };
+  row.process = {{"cpu_cores", stat(1.94)}, {"rss_bytes", stat(2e9)}};
+  row.framework = {{"allocated_bytes", stat(3e9)}};
+  report.epochs = {row};
+  render::TextOptions options;
+  EXPECT_TRUE(Has(render::RenderReport(model::Run(), report, options), "1.9 "));
+  for (size_t width = 100; width >= 60; --width) {
+    options.width = width;
+    const std::string text = render::RenderReport(model::Run(), report, options);
+    const std::string titles = LineWith(text, "duration  ");
+    EXPECT_TRUE(Has(titles, "loss"));
+    if (Has(titles, "data wait")) continue;
+    for (const char* title : {"alloc", "temp", "power", "energy", "job RAM"}) {
+      EXPECT_FALSE(Has(titles, title)) << width << titles;
+    }
+  }
+  options.width = 60;
+  EXPECT_TRUE(Has(LineWith(render::RenderReport(model::Run(), report, options), "duration  "),
+                  "data wait"));
+}
+
+TEST(Losses, OfOneKindAreOneItem) {
+  model::Run run;
+  for (const char* detail : {"first", "second", "third"}) {
+    run.losses.push_back({.t_ns = 0,
+                          .severity = model::LossSeverity::kDataLoss,
+                          .kind = "client.dropped",
+                          .count = 2,
+                          .detail = detail,
+                          .help = "Help."});
+  }
+  const std::string text = render::RenderReport(run, {}, {});
+  EXPECT_TRUE(Has(text, "client.dropped × 6 (3 times): first. Help.")) << text;
+  EXPECT_EQ(CountOf(text, "client.dropped"), 1U);
+  render::TextOptions chinese;
+  chinese.language = render::Language::kChinese;
+  EXPECT_TRUE(Has(render::RenderReport(run, {}, chinese), "(3 次)"));
+}
+
+TEST(NotMeasured, OfOneReasonIsOneItem) {
+  Report report;
+  report.not_measured = {{"gpu0 a", "lost"}, {"host", "no"}, {"gpu0 a", "lost"}, {"gpu1", "lost"}};
+  const std::string text = render::RenderReport(model::Run(), report, {});
+  EXPECT_TRUE(Has(text, "  gpu0 a; gpu1: lost\n  host: no\n")) << text;
+}
+
+TEST(Header, SaysThatALiveRunIsStillRunning) {
+  render::TextOptions options;
+  EXPECT_TRUE(Has(render::RenderReport(model::Run(), {}, options), "no end was recorded"));
+  options.live = true;
+  const std::string text = render::RenderReport(model::Run(), {}, options);
+  EXPECT_TRUE(Has(text, "still running"));
+  EXPECT_FALSE(Has(text, "no end"));
+  options.language = render::Language::kChinese;
+  EXPECT_TRUE(Has(render::RenderReport(model::Run(), {}, options), "仍在运行"));
+}
+
+TEST(LiveLine, LetsNoNameSteerTheTerminal) {
+  render::LiveEpoch epoch;
+  epoch.scalars = {{"lo\033[2Jss\n", 0.5}};
+  const std::string line = render::LiveEpochLine(0, epoch);
+  EXPECT_EQ(line.find_first_of("\033\n"), std::string::npos);
+  EXPECT_TRUE(Has(line, "lo?[2Jss?=0.5"));
+}
+
+TEST(ReportForms, CarryThePid) {
+  Report report;
+  report.epochs = {Row({}, 4711, 0), Row({}, 4712, 0)};
+  base::JsonWriter json;
+  exporting::WriteReportData(model::Run(), report, json);
+  EXPECT_TRUE(Has(json.text(), "\"rank\":null,\"pid\":4711,"));
+  std::ostringstream csv;
+  const auto* exporter = exporting::FindExporter(exporting::Subject::kReport, "csv");
+  ASSERT_TRUE(exporter->Write(model::Run(), report, {}, csv).ok());
+  EXPECT_TRUE(Has(csv.str(), "rank,pid,epoch,")) << csv.str();
+  EXPECT_TRUE(Has(csv.str(), "\n,4712,0,")) << csv.str();
+}
+
+TEST(WideCsv, EndsWithTheScalarsOfTheLastStepOfEachTick) {
+  constexpr int64_t kSecond = base::kNsPerSecond;
+  model::RunBuilder builder;
+  model::Registry registry(builder);
+  const model::EntityId host = registry.AddEntity(
+      {.scope = model::Scope::kHost, .name = "host", .labels = {}, .attributes = {}});
+  const auto memory = registry.AddSeries(host, model::host::kMemoryTotal, kSecond);
+  for (int t_s = 1; t_s <= 4; ++t_s) {
+    builder.Write(model::Samples{.t_ns = t_s * kSecond, .values = {{memory, 1024}}});
+  }
+  const auto step = [&](int64_t t_ns, std::vector<model::EventField> fields) {
+    model::Event event;
+    event.t_ns = t_ns;
+    event.kind = model::EventKind::kStep;
+    event.rank = 0;
+    event.fields = std::move(fields);
+    builder.Write(event);
+  };
+  step(2 * kSecond - 5, {{"scalar.Loss/A b", 9.0}, {"scalar.Loss/a B", 1.0}});
+  step(2 * kSecond - 4, {{"scalar.Loss/A b", 0.25}});
+  step(3 * kSecond + 1, {{"scalar.Loss/A b", 0.5}});
+  std::ostringstream csv;
+  const auto* exporter = exporting::FindExporter(exporting::Subject::kSeries, "csv");
+  ASSERT_TRUE(exporter->Write(builder.Finish(), {}, {}, csv).ok());
+  EXPECT_EQ(csv.str(),
+            "timestamp,elapsed_seconds,step,epoch,host_memory_capacity_bytes,"
+            "train_value_loss_a_b,train_value_loss_a_b_2\n"
+            ",0,,,1024,,\n,1,,,1024,0.25,1\n,2,,,1024,,\n,3,,,1024,0.5,\n");
+}
+
+}  // namespace
+}  // namespace epochmeter
