@@ -81,6 +81,7 @@ class Opener {
     if (!tail.ok()) {
       if (tail.error().code == ENOENT) return {};
       AddLoss("file.unreadable_tail", LossSeverity::kDataLoss, path, 0, 0, tail.error().why);
+      files_.tail_foreign = true;
       return {};
     }
     EPM_ASSIGN(const uint64_t size, (*tail)->Size());

@@ -40,7 +40,7 @@ struct RunFiles {
   FileScan tail_scan;
   uint64_t tail_generation = 0;
   bool tail_damaged = false;           // more than a torn end
-  bool tail_foreign = false;           // a file is there, but not of this run
+  bool tail_foreign = false;           // a file is there, but not of this run, or unreadable
   std::vector<TailFrame> tail_frames;  // intact ones, schema frames included
   uint64_t sealed_tail_frames = 0;     // these first ones are in the main file
 

@@ -13,6 +13,7 @@
 #include "base/check.h"
 #include "base/clock.h"
 #include "runfile/appender.h"
+#include "runfile/beside.h"
 #include "runfile/frame.h"
 #include "runfile/record_codec.h"
 #include "runfile/recover.h"
@@ -76,6 +77,9 @@ class Writer : public RunWriter {
   const WriterStats& stats() const override { return stats_; }
   int64_t last_ns() const { return unsealed_.last_ns(); }
   uint64_t taken_over_records() const { return taken_over_records_; }
+  void SetLosses(std::vector<model::Loss> losses) { found_losses_ = std::move(losses); }
+  const std::string& saved_path() const { return saved_path_; }
+  const std::vector<model::Loss>& losses() const { return found_losses_; }
 
  private:
   bool Full() const { return pending_.size() + unsealed_.bytes() > options_.memory_limit_bytes; }
@@ -86,6 +90,8 @@ class Writer : public RunWriter {
   void Drop() { ++stats_.dropped_records, ++unnoted_records_; }
   void NoteDrops();
   base::Result<> FlushPending();
+  base::Result<> AppendPending(Appender& tail, uint64_t generation);
+  void ForgetPending();
   base::Result<> SealNow(bool last);
   base::Result<> CreateTail();
   base::Result<> CheckStillThere() const;
@@ -95,7 +101,8 @@ class Writer : public RunWriter {
   base::Result<> Absorb(const RunFiles& files);
   void AbsorbTail(const RunFiles& files);
   base::Result<> AbsorbSet(const RunFiles& files, const ChunkSetRef& set, bool newest);
-  base::Result<> SetAsideTail(const std::string& suffix);
+  base::Result<> SetAsideTail();
+  void TellLosses(std::vector<model::Loss> losses);
 
   const std::string path_;
   const Options options_;
@@ -115,6 +122,9 @@ class Writer : public RunWriter {
   bool finished_ = false;
   uint64_t sealed_values_ = 0, sets_ = 0;
   uint64_t taken_over_records_ = 0;
+  std::string saved_path_;                 // of the torn end of a main file that was taken over
+  std::vector<model::Loss> found_losses_;  // when it was taken over
+  std::vector<model::Loss> known_losses_;  // of these, the ones that its tail tells of already
   uint64_t unnoted_records_ = 0, unnoted_values_ = 0;
   WriterStats stats_;
 };
@@ -188,21 +198,29 @@ void Writer::NoteDrops() {
 }
 
 base::Result<> Writer::FlushPending() {
-  if (tail_sealed_) EPM_TRY(CreateTail());
-  if (pending_.size() == 0) return {};
-  const base::Result<uint64_t> written =
-      tail_.Append({.type = FrameType::kRecords,
-                    .generation = static_cast<uint16_t>(tail_generation_),
-                    .id = id_},
-                   pending_.bytes());
+  if (tail_sealed_) return CreateTail();
+  const base::Result<> written = AppendPending(tail_, tail_generation_);
   if (!written.ok()) {
     tail_.CutBack();
-    return written.error();
+    return written;
   }
-  stats_.bytes_written += *written;
+  ForgetPending();
+  return {};
+}
+
+base::Result<> Writer::AppendPending(Appender& tail, uint64_t generation) {
+  if (pending_.size() == 0) return {};
+  EPM_ASSIGN(const uint64_t written, tail.Append({.type = FrameType::kRecords,
+                                                  .generation = static_cast<uint16_t>(generation),
+                                                  .id = id_},
+                                                 pending_.bytes()));
+  stats_.bytes_written += written;
+  return {};
+}
+
+void Writer::ForgetPending() {
   pending_ = {};
   stats_.pending_bytes = 0;
-  return {};
 }
 
 base::Result<> Writer::Flush() {
@@ -257,10 +275,12 @@ base::Result<> Writer::SealNow(bool last) {
   return {};
 }
 
-base::Result<> Writer::SetAsideTail(const std::string& suffix) {
+base::Result<> Writer::SetAsideTail() {
+  if (!keep_old_tail_) return {};
   const std::string tail = TailPath(path_);
-  EPM_TRY(file_system_.Rename(tail, tail + suffix));
-  return file_system_.SyncFolderOf(path_);
+  EPM_ASSIGN(const std::string name, RenameToFreeName(file_system_, tail, tail + ".damaged"));
+  keep_old_tail_ = false;
+  return {};
 }
 
 base::Result<> Writer::CheckStillThere() const {
@@ -275,10 +295,7 @@ base::Result<> Writer::CheckStillThere() const {
 
 base::Result<> Writer::CreateTail() {
   EPM_TRY(CheckStillThere());  // a tail there would be that of another run
-  if (keep_old_tail_) {
-    EPM_TRY(SetAsideTail(".damaged"));
-    keep_old_tail_ = false;
-  }
+  EPM_TRY(SetAsideTail());
   const std::string path = TailPath(path_);
   const std::string temporary = path + ".new";
   const uint64_t generation = std::max<uint64_t>(next_generation_, main_.sequence());
@@ -291,6 +308,8 @@ base::Result<> Writer::CreateTail() {
                                                   .generation = static_cast<uint16_t>(generation),
                                                   .id = id_},
                                                  EncodeSchemaFrame(unsealed_.Schema())));
+  // What is known goes with it: after the rename, the old tail can't tell of its losses any more.
+  EPM_TRY(AppendPending(tail, generation));
   EPM_TRY(file_system_.Rename(temporary, path));
   EPM_TRY(file_system_.SyncFolderOf(path));
   stats_.bytes_written += header.size() + written;
@@ -298,6 +317,7 @@ base::Result<> Writer::CreateTail() {
   tail_generation_ = generation;
   next_generation_ = generation + 1;
   tail_sealed_ = false;
+  ForgetPending();
   return {};
 }
 
@@ -326,10 +346,7 @@ base::Result<> Writer::Finish(const model::RunEnd& end) {
   // From here on the run is complete; a tail that stays is sealed, and readers skip it.
   const std::string tail = TailPath(path_);
   (void)file_system_.Remove(tail + ".new");  // of a seal that failed
-  if (keep_old_tail_) {
-    EPM_TRY(SetAsideTail(".damaged"));
-    keep_old_tail_ = false;
-  }
+  EPM_TRY(SetAsideTail());
   base::Result<> removed = file_system_.Remove(tail);
   if (!removed.ok() && removed.error().code != ENOENT) return removed;
   EPM_TRY(file_system_.SyncFolderOf(path_));
@@ -446,6 +463,7 @@ void Writer::AbsorbTail(const RunFiles& files) {
       if (!schema) EncodeRecord(record, encoded);
       if (auto* samples = std::get_if<model::Samples>(&record)) KeepStorable(*samples);
       unsealed_.Add(record, encoded.bytes());
+      if (const auto* loss = std::get_if<model::Loss>(&record)) known_losses_.push_back(*loss);
       end_written_ = end_written_ || std::holds_alternative<model::RunEnd>(record);
       if (!schema) ++taken_over_records_;
     });
@@ -474,39 +492,61 @@ base::Result<> Writer::TakeOver(RunFiles files) {
     set.ignored = set.ignored || again;
   }
   EPM_TRY(Absorb(files));
+  const bool torn = files.main_scan.end < files.main_scan.size;
+  if (torn) {
+    EPM_ASSIGN(saved_path_,
+               SaveRestOf(file_system_, *files.main, files.main_scan.end, path_ + ".damaged"));
+  }
   main_ = Appender(std::move(files.main), files.main_scan.end, files.main_scan.next_sequence);
-  if (files.main_scan.end < files.main_scan.size) main_.MarkDirty();
+  if (torn) main_.MarkDirty();
   tail_sealed_ = true;
   keep_old_tail_ = files.tail_foreign || files.tail_damaged;
-  if (files.tail == nullptr) return {};
+  if (files.tail == nullptr) {
+    TellLosses(std::move(files.losses));
+    return {};
+  }
   tail_generation_ = files.tail_generation;
   next_generation_ = std::max(next_generation_, tail_generation_ + 1);
   AbsorbTail(files);
   EPM_ASSIGN(std::unique_ptr<File> tail, file_system_.Open(TailPath(path_), OpenMode::kReadWrite));
   tail_ = Appender(std::move(tail), files.tail_scan.end, files.tail_scan.next_sequence);
   if (files.tail_scan.end < files.tail_scan.size) tail_.MarkDirty();
-  // The tail goes, so what was found wrong with it must be told here.
-  for (model::Loss& loss : files.losses) {
-    if (loss.detail.find(TailPath(path_)) == std::string::npos) continue;
-    loss.t_ns = unsealed_.last_ns();
-    Keep(loss);
-  }
+  TellLosses(std::move(files.losses));
   return {};
+}
+
+// Writes the losses that no later reader can find by itself, because the tail and the torn end go.
+// Damage inside the main file stays there and is found again each time.
+void Writer::TellLosses(std::vector<model::Loss> losses) {
+  for (model::Loss& loss : losses) {
+    const bool of_tail = loss.detail.find(TailPath(path_)) != std::string::npos;
+    const bool torn = loss.kind == "file.torn_tail";
+    if (!of_tail && !torn && loss.kind != "file.cut") continue;
+    loss.t_ns = unsealed_.last_ns();
+    if (torn && !of_tail) loss.detail += "; these bytes are kept in " + saved_path_;
+    // A take-over that was interrupted may have told it before.
+    const bool known = std::any_of(
+        known_losses_.begin(), known_losses_.end(), [&loss](const model::Loss& other) {
+          return other.kind == loss.kind && other.detail == loss.detail;
+        });
+    if (!known) Keep(loss);
+  }
+  found_losses_ = std::move(losses);
 }
 
 base::Result<std::unique_ptr<Writer>> OpenDead(const std::string& path,
                                                const RunWriter::Options& options,
-                                               std::vector<model::Loss>* losses, bool* finished) {
+                                               bool* finished) {
   FileSystem& file_system =
       options.file_system != nullptr ? *options.file_system : PosixFileSystem();
   EPM_ASSIGN(RunFiles files, OpenRunFiles(file_system, path, OpenMode::kReadWrite));
-  *losses = files.losses;
   *finished = files.finished;
   auto writer = std::make_unique<Writer>(path, options);
   if (!files.finished) {
     EPM_TRY(writer->TakeOver(std::move(files)));
-  } else if (files.tail != nullptr && AllSealed(files)) {
-    EPM_TRY(file_system.Remove(TailPath(path)));
+  } else {
+    if (files.tail != nullptr && AllSealed(files)) EPM_TRY(file_system.Remove(TailPath(path)));
+    writer->SetLosses(std::move(files.losses));
   }
   return writer;
 }
@@ -522,9 +562,8 @@ base::Result<std::unique_ptr<RunWriter>> RunWriter::Create(const std::string& pa
 
 base::Result<std::unique_ptr<RunWriter>> RunWriter::Resume(const std::string& path,
                                                            const Options& options) {
-  std::vector<model::Loss> losses;
   bool finished = false;
-  EPM_ASSIGN(std::unique_ptr<Writer> writer, OpenDead(path, options, &losses, &finished));
+  EPM_ASSIGN(std::unique_ptr<Writer> writer, OpenDead(path, options, &finished));
   if (finished) {
     return base::Error{.what = "the run has ended",
                        .where = path,
@@ -548,7 +587,9 @@ base::Result<Recovery> RecoverRun(const std::string& path, FileSystem* file_syst
   options.file_system = file_system;
   Recovery recovery;
   EPM_ASSIGN(std::unique_ptr<Writer> writer,
-             OpenDead(path, options, &recovery.losses, &recovery.already_finished));
+             OpenDead(path, options, &recovery.already_finished));
+  recovery.losses = writer->losses();
+  recovery.saved_path = writer->saved_path();
   if (recovery.already_finished) return recovery;
   recovery.recovered_records = writer->taken_over_records();
   EPM_TRY(

@@ -56,8 +56,8 @@ class RunWriter : public model::Sink {
   static base::Result<std::unique_ptr<RunWriter>> Create(const std::string& path,
                                                          const Options& options);
   // Goes on with a file whose writer died: seals what the tail holds, then appends. Writes a Loss
-  // of kind "recorder.restarted", and one for everything the crash cost. Refuses a file whose
-  // writer lives or that was finished.
+  // of kind "recorder.restarted", and one for everything the crash cost. A torn end is saved beside
+  // first (recover.h). Refuses a file whose writer lives or that was finished.
   static base::Result<std::unique_ptr<RunWriter>> Resume(const std::string& path,
                                                          const Options& options);
 
