@@ -3,9 +3,9 @@
 //
 // epoch_begin opens an epoch and epoch_end closes it. An epoch whose end was not seen (the next
 // begin, a new train_begin or the end of the run came first) is incomplete and ends at the last
-// thing seen of its rank before that; one whose end says `partial` was left early and is incomplete,
-// too. An epoch that is run again after a restart is a row of its
-// own. An end whose begin was lost reaches back by its own duration.
+// thing seen of its rank before that; one whose end says `partial` was left early and is
+// incomplete, too. An epoch that is run again after a restart is a row of its own. An end whose
+// begin was lost reaches back by its own duration.
 //
 // A rank with steps but without epoch events (a plain loop) gets its epochs from the epoch numbers
 // of consecutive steps; without such numbers one row with kNoEpoch stands for all its steps.

@@ -129,7 +129,8 @@ TEST(Processes, KeepTheirOwnAllocators) {
                                                    .labels = {{"pid", text}},
                                                    .attributes = {}});
     const auto series = registry.AddSeries(id, kAllocated, 0);
-    builder.Write(model::Samples{.t_ns = Ns(1.2), .values = {{series, 1e9 * static_cast<double>(pid)}}});
+    const double bytes = 1e9 * static_cast<double>(pid);
+    builder.Write(model::Samples{.t_ns = Ns(1.2), .values = {{series, bytes}}});
   }
   const model::Report report = BuildReport(builder.Finish());
   ASSERT_EQ(report.epochs.size(), 2U);

@@ -188,6 +188,7 @@ struct LossKind {
   model::Loss sum;
   size_t times = 1;
 };
+
 std::vector<LossKind> LossKinds(const Run& run) {
   std::vector<LossKind> kinds;
   for (const model::Loss& loss : run.losses) {

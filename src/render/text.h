@@ -23,7 +23,8 @@ struct TextOptions {
 // A page: header, epochs, GPUs, losses, what was not measured, files.
 std::string RenderReport(const model::Run& run, const model::Report& report,
                          const TextOptions& options);
-// A few lines: header, the run's own figures, the last epoch of each rank, counts of losses and findings.
+// A few lines: header, the run's own figures, the last epoch of each rank, how many kinds of losses
+// and of reasons why something was not measured.
 std::string RenderSummary(const model::Run& run, const model::Report& report,
                           const TextOptions& options);
 

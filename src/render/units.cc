@@ -23,7 +23,7 @@ std::optional<std::string> Bytes(std::optional<double> bytes) {
 
 std::optional<std::string> Cores(std::optional<double> cores) {
   if (!cores || !std::isfinite(*cores)) return {};
-  return fmt::format("{:.{}f}", *cores, *cores > 0 && *cores < 0.095 ? 2 : 1);
+  return fmt::format("{:.{}f}", *cores, *cores < 0.095 ? 2 : 1);
 }
 
 std::optional<std::string> Watts(std::optional<double> watts) {
