@@ -290,6 +290,63 @@ TEST(FailingDisk, AFullDiskLosesOnlyWhatMemoryCouldNotHoldAndCountsIt) {
   }
 }
 
+TEST(FailingDisk, AFullDiskTakesSamplesBeforeOutputAndCountsTheOutput) {
+  MemoryFileSystem files;
+  auto writer = RunWriter::Create(kPath, OptionsFor(files, 600));
+  ASSERT_TRUE(writer.ok());
+  for (const model::Record& record : MakeRun(14, 5, 3)) (*writer)->Write(record);
+  ASSERT_TRUE((*writer)->Flush().ok());
+  files.capacity_bytes = files.Bytes(kPath).size() + files.Bytes(kTail).size() + 6000;
+  const model::SeriesId series = 0;
+  uint64_t text_bytes = 0;
+  for (int64_t i = 1; i <= 20; ++i) {
+    const int64_t t_ns = i * 10'000'000'000'000;
+    (*writer)->Write(model::LogText{.t_ns = t_ns, .stream = 1, .text = std::string(20000, 'x')});
+    text_bytes += 20000;
+    (*writer)->Write(model::Samples{.t_ns = t_ns, .values = {{.series = series, .value = 1}}});
+    EXPECT_FALSE((*writer)->Flush().ok());
+    const auto live = OpenRun(kPath, &files);
+    ASSERT_TRUE(live.ok());
+    EXPECT_EQ(live->span.end_ns, t_ns) << "the sample is on disk although the output is not";
+  }
+  EXPECT_EQ((*writer)->stats().dropped_records, 0u);
+  EXPECT_GT((*writer)->stats().dropped_log_bytes, 0u);
+  const auto full = (*writer)->Finish({.t_ns = 0, .reason = "exited"});
+  if (!full.ok()) {
+    EXPECT_NE(full.error().Message().find("recover"), std::string::npos);
+    files.capacity_bytes += 100000;
+    ASSERT_TRUE((*writer)->Finish({.t_ns = 0, .reason = "exited"}).ok());
+  }
+  const auto run = OpenRun(kPath, &files);
+  ASSERT_TRUE(run.ok());
+  uint64_t counted = 0;
+  for (const model::Loss& loss : run->losses) {
+    if (loss.kind == "log.no_room") counted += loss.count;
+  }
+  EXPECT_EQ(counted, text_bytes);
+}
+
+TEST(FailingDisk, FinishOnAFullDiskIsAnErrorThatSaysWhatIsMissing) {
+  MemoryFileSystem files;
+  Recording recording(15, 20);
+  auto writer = RunWriter::Create(kPath, OptionsFor(files, 600));
+  ASSERT_TRUE(writer.ok());
+  recording.WriteAll(**writer);
+  files.capacity_bytes = files.Bytes(kPath).size() + files.Bytes(kTail).size();
+  (*writer)->Write(model::LogText{.t_ns = 1, .stream = 1, .text = "lost"});
+  const auto finished = (*writer)->Finish({.t_ns = 0, .reason = "exited"});
+  ASSERT_FALSE(finished.ok());
+  const std::string text = finished.error().Message();
+  EXPECT_NE(text.find("2 records"), std::string::npos) << text;  // the end, the lost output
+  EXPECT_NE(text.find("No space left"), std::string::npos) << text;
+  writer->reset();
+  files.capacity_bytes = UINT64_MAX;
+  const auto run = OpenRun(kPath, &files);
+  ASSERT_TRUE(run.ok());
+  EXPECT_FALSE(run->end);
+  EXPECT_EQ(Fingerprint(*run), recording.Expected(recording.written()));
+}
+
 // The bytes of a finished file of several chunk sets.
 std::string FinishedFile(const Recording& recording) {
   MemoryFileSystem files;

@@ -15,6 +15,7 @@
 #include "runfile/appender.h"
 #include "runfile/beside.h"
 #include "runfile/frame.h"
+#include "runfile/pending.h"
 #include "runfile/record_codec.h"
 #include "runfile/recover.h"
 #include "runfile/run_files.h"
@@ -29,6 +30,11 @@ using model::LossSeverity;
 constexpr size_t kMaxTextBytes = size_t{1} << 20;
 // After a failed seal, so many flushes pass before the next one.
 constexpr int kSealRetryFlushes = 10;
+
+// So much output waits for room on a full disk.
+constexpr size_t kMaxLogOfFullDisk = size_t{256} << 10;
+
+bool IsFull(const base::Error& error) { return error.code == ENOSPC || error.code == EDQUOT; }
 
 bool AllSealed(const RunFiles& files) {
   return files.tail_scan.next_sequence <= files.sealed_tail_frames;
@@ -82,15 +88,19 @@ class Writer : public RunWriter {
   const std::vector<model::Loss>& losses() const { return found_losses_; }
 
  private:
-  bool Full() const { return pending_.size() + unsealed_.bytes() > options_.memory_limit_bytes; }
+  bool Full() const { return pending_.bytes() + unsealed_.bytes() > options_.memory_limit_bytes; }
   // Rounds values to their resolution and drops those that can't be stored.
   void KeepStorable(model::Samples& samples);
   void WriteText(const model::LogText& text);
   void Keep(const model::Record& record);
-  void Drop() { ++stats_.dropped_records, ++unnoted_records_; }
+  void Drop() { ++stats_.dropped_records, pending_.CountRecord(); }
   void NoteDrops();
+  void DropLog();
+  bool MakeRoom(const model::Record& record);  // false: the record was given up and counted
+  base::Error Unfinished(base::Error error) const;
   base::Result<> FlushPending();
-  base::Result<> AppendPending(Appender& tail, uint64_t generation);
+  base::Result<> FlushApart();  // on a full disk: samples and events before output
+  base::Result<> AppendPending(Appender& tail, uint64_t generation, std::string_view bytes);
   void ForgetPending();
   base::Result<> SealNow(bool last);
   base::Result<> CreateTail();
@@ -114,7 +124,7 @@ class Writer : public RunWriter {
   uint64_t next_generation_ = 0;
   bool tail_sealed_ = false;    // everything in the tail on disk is sealed: it needs a new one
   bool keep_old_tail_ = false;  // the tail on disk has damaged parts that are no one's to remove
-  base::ByteWriter pending_;    // records that are not on disk
+  Pending pending_;             // the output in it is the last in unsealed_ too
   Unsealed unsealed_;
   int flushes_until_seal_ = 0;  // back-off after a failed seal
   bool created_ = false;      // the files are ours to remove
@@ -125,7 +135,6 @@ class Writer : public RunWriter {
   std::string saved_path_;                 // of the torn end of a main file that was taken over
   std::vector<model::Loss> found_losses_;  // when it was taken over
   std::vector<model::Loss> known_losses_;  // of these, the ones that its tail tells of already
-  uint64_t unnoted_records_ = 0, unnoted_values_ = 0;
   WriterStats stats_;
 };
 
@@ -134,9 +143,9 @@ void Writer::Keep(const model::Record& record) {
   EncodeRecord(record, encoded);
   if (encoded.size() > kMaxRecordBytes || !HasSaneIds(record)) return Drop();
   ++stats_.records;
-  pending_.Raw(encoded.bytes());
+  pending_.Add(record, encoded.bytes());
   unsealed_.Add(record, encoded.bytes());
-  stats_.pending_bytes = pending_.size();
+  stats_.pending_bytes = pending_.bytes();
 }
 
 void Writer::KeepStorable(model::Samples& samples) {
@@ -147,7 +156,7 @@ void Writer::KeepStorable(model::Samples& samples) {
     return !value;
   });
   stats_.dropped_values += before - samples.values.size();
-  unnoted_values_ += before - samples.values.size();
+  pending_.CountValues(before - samples.values.size());
 }
 
 void Writer::WriteText(const model::LogText& text) {
@@ -160,7 +169,7 @@ void Writer::WriteText(const model::LogText& text) {
 void Writer::Write(const model::Record& record) {
   EPM_CHECK(!finished_) << "record after the end of " << path_;
   const bool needed = IsDefinition(record) || std::holds_alternative<model::RunEnd>(record);
-  if (!needed && Full()) return Drop();
+  if (!needed && !MakeRoom(record)) return;
   if (const auto* samples = std::get_if<model::Samples>(&record)) {
     model::Samples kept = *samples;
     KeepStorable(kept);
@@ -176,50 +185,68 @@ void Writer::Write(const model::Record& record) {
 }
 
 void Writer::NoteDrops() {
-  if (unnoted_records_ > 0) {
-    Keep(model::Loss{.t_ns = unsealed_.last_ns(),
-                     .severity = LossSeverity::kDataLoss,
-                     .kind = "recorder.dropped_records",
-                     .count = unnoted_records_,
-                     .detail = "records that found no room in memory because they came faster than "
-                               "the disk took them, or the disk failed; or larger than 4 MiB",
-                     .help = "Free space on the run file's disk, or record to another one."});
+  for (const model::Loss& loss : pending_.TakeDrops(unsealed_.last_ns())) Keep(loss);
+}
+
+void Writer::DropLog() {
+  const size_t bytes = pending_.DropLog();
+  unsealed_.DropLastLog(bytes);
+  stats_.dropped_log_bytes += bytes;
+  stats_.pending_bytes = pending_.bytes();
+}
+
+bool Writer::MakeRoom(const model::Record& record) {
+  if (!Full()) return true;
+  if (const auto* text = std::get_if<model::LogText>(&record)) {
+    pending_.CountText(text->text.size());
+    stats_.dropped_log_bytes += text->text.size();
+    return false;
   }
-  if (unnoted_values_ > 0) {
-    Keep(model::Loss{.t_ns = unsealed_.last_ns(),
-                     .severity = LossSeverity::kDataLoss,
-                     .kind = "value.out_of_range",
-                     .count = unnoted_values_,
-                     .detail = "values that are no number, too large for their resolution, or of "
-                               "an undefined series",
-                     .help = "The source reports nonsense; see its state records."});
-  }
-  unnoted_records_ = unnoted_values_ = 0;
+  if (!pending_.log().empty()) DropLog();
+  if (!Full()) return true;
+  Drop();
+  return false;
 }
 
 base::Result<> Writer::FlushPending() {
   if (tail_sealed_) return CreateTail();
-  const base::Result<> written = AppendPending(tail_, tail_generation_);
-  if (!written.ok()) {
-    tail_.CutBack();
-    return written;
+  const base::Result<> written =
+      AppendPending(tail_, tail_generation_, pending_.records() + pending_.log());
+  if (written.ok()) {
+    ForgetPending();
+    return {};
   }
-  ForgetPending();
-  return {};
+  tail_.CutBack();
+  if (!IsFull(written.error()) || pending_.log().empty()) return written;
+  return FlushApart();
 }
 
-base::Result<> Writer::AppendPending(Appender& tail, uint64_t generation) {
-  if (pending_.size() == 0) return {};
+base::Result<> Writer::FlushApart() {
+  base::Result<> written = AppendPending(tail_, tail_generation_, pending_.records());
+  if (written.ok()) {
+    pending_.ForgetRecords();
+    written = AppendPending(tail_, tail_generation_, pending_.log());
+    if (written.ok()) pending_.ForgetLog();
+  }
+  if (!written.ok()) tail_.CutBack();
+  if (pending_.log().size() > kMaxLogOfFullDisk) DropLog();
+  stats_.pending_bytes = pending_.bytes();
+  return written;
+}
+
+base::Result<> Writer::AppendPending(Appender& tail, uint64_t generation, std::string_view bytes) {
+  if (bytes.empty()) return {};
   EPM_ASSIGN(const uint64_t written, tail.Append({.type = FrameType::kRecords,
                                                   .generation = static_cast<uint16_t>(generation),
                                                   .id = id_},
-                                                 pending_.bytes()));
+                                                 bytes));
   stats_.bytes_written += written;
   return {};
 }
 
 void Writer::ForgetPending() {
-  pending_ = {};
+  pending_.ForgetRecords();
+  pending_.ForgetLog();
   stats_.pending_bytes = 0;
 }
 
@@ -227,7 +254,7 @@ base::Result<> Writer::Flush() {
   EPM_CHECK(!finished_);
   const int64_t begin_ns = base::MonotonicNs();
   base::Result<> result = FlushPending();
-  if (result.ok() && unnoted_records_ + unnoted_values_ > 0) {
+  if (result.ok() && pending_.HasDrops()) {
     NoteDrops();
     result = FlushPending();
   }
@@ -252,7 +279,13 @@ base::Result<> Writer::Seal() {
 
 base::Result<> Writer::SealNow(bool last) {
   NoteDrops();
-  EPM_TRY(FlushPending());
+  base::Result<> flushed = FlushPending();
+  if (last && !flushed.ok() && IsFull(flushed.error()) && !pending_.log().empty()) {
+    DropLog();
+    NoteDrops();
+    flushed = FlushPending();
+  }
+  EPM_TRY(std::move(flushed));
   if (unsealed_.empty()) return {};
   ChunkSet set = unsealed_.Build();
   set.tail_generation = tail_generation_;
@@ -309,7 +342,7 @@ base::Result<> Writer::CreateTail() {
                                                   .id = id_},
                                                  EncodeSchemaFrame(unsealed_.Schema())));
   // What is known goes with it: after the rename, the old tail can't tell of its losses any more.
-  EPM_TRY(AppendPending(tail, generation));
+  EPM_TRY(AppendPending(tail, generation, pending_.records() + pending_.log()));
   EPM_TRY(file_system_.Rename(temporary, path));
   EPM_TRY(file_system_.SyncFolderOf(path));
   stats_.bytes_written += header.size() + written;
@@ -340,9 +373,24 @@ base::Result<> Writer::WriteEnd(const model::RunEnd& end) {
   return {};
 }
 
+base::Error Writer::Unfinished(base::Error error) const {
+  const uint64_t missing = pending_.count();
+  error.what = missing > 0
+                   ? fmt::format("the run file misses its end: {} records ({} bytes) are not in it",
+                                 missing, pending_.bytes())
+                   : "the run file could not be closed, but its tail holds all records";
+  error.why = error.where + ": " + error.why;
+  error.where = path_;
+  error.what_to_do = "free space on its disk, then: epochmeter recover " + path_;
+  return error;
+}
+
 base::Result<> Writer::Finish(const model::RunEnd& end) {
   if (main_.open()) EPM_TRY(CheckStillThere());
-  if (!finished_) EPM_TRY(WriteEnd(end));
+  if (!finished_) {
+    const base::Result<> ended = WriteEnd(end);
+    if (!ended.ok()) return Unfinished(ended.error());
+  }
   // From here on the run is complete; a tail that stays is sealed, and readers skip it.
   const std::string tail = TailPath(path_);
   (void)file_system_.Remove(tail + ".new");  // of a seal that failed

@@ -31,6 +31,7 @@ class FileSystem;
 struct WriterStats {
   uint64_t records = 0;          // taken by Write
   uint64_t dropped_records = 0;  // given up for want of memory while the disk failed, or too large
+  uint64_t dropped_log_bytes = 0;  // of output, which goes first where room is short
   uint64_t dropped_values = 0;   // of undefined series, or beyond what their resolution can store
   uint64_t flushes = 0;          // that reached the disk
   uint64_t failed_flushes = 0;   // that did not; their records are kept
@@ -64,11 +65,13 @@ class RunWriter : public model::Sink {
   // Never waits for the disk. Values are kept in steps of their series' resolution from here on, so
   // that a reader sees the same number before and after sealing.
   void Write(const model::Record& record) override = 0;
-  // After success everything written before survives a crash and a power failure.
+  // After success everything written before survives a crash and a power failure. Where only the
+  // output of the training found no room, the rest is safe although this is an error.
   virtual base::Result<> Flush() = 0;
   // Flush, then moves the tail into the main file as one chunk set. Called by Flush when due.
   virtual base::Result<> Seal() = 0;
-  // Ends the file. On error the files stay as they are and Finish can be called again. An error too
+  // Ends the file. On error, whose text says what is missing, the files stay as they are and Finish
+  // can be called again. Output that a full disk has no room for is given up then. An error too
   // when the path no longer leads to our file: then what was written can't be reached.
   virtual base::Result<> Finish(const model::RunEnd& end) = 0;
   // Removes both files, for an importer that failed. An error for a writer made by Resume. After

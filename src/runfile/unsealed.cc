@@ -131,6 +131,12 @@ ChunkSet Unsealed::Build() const {
   return set;
 }
 
+void Unsealed::DropLastLog(size_t bytes) {
+  EPM_CHECK(bytes <= log_.size());
+  log_.resize(log_.size() - bytes);
+  bytes_ -= bytes;
+}
+
 void Unsealed::Clear() {
   for (Buffer& buffer : buffers_) {
     for (const int64_t t_ns : buffer.t_ns) {

@@ -32,6 +32,8 @@ class Unsealed {
   // All definitions so far, encoded.
   std::string Schema() const;
   ChunkSet Build() const;
+  // Takes back the output that was added last; `bytes` is the size of its encoding.
+  void DropLastLog(size_t bytes);
   // Forgets what Build gave, but not the definitions.
   void Clear();
 
