@@ -326,6 +326,30 @@ TEST(FailingDisk, AFullDiskTakesSamplesBeforeOutputAndCountsTheOutput) {
   EXPECT_EQ(counted, text_bytes);
 }
 
+TEST(FailingDisk, ADiskThatIsFullAfterASealTakesSamplesBeforeOutputToo) {
+  MemoryFileSystem files;
+  auto writer = RunWriter::Create(kPath, OptionsFor(files, 600));
+  ASSERT_TRUE(writer.ok());
+  for (const model::Record& record : MakeRun(14, 5, 3)) (*writer)->Write(record);
+  ASSERT_TRUE((*writer)->Flush().ok());
+  // The chunk set is written and synced; the next tail can't be made.
+  files.on_operation = [at = files.operations() + 2](uint64_t n) {
+    return n < at ? std::nullopt
+                  : std::optional<MemoryFileSystem::Fault>({.error = ENOSPC, .written_bytes = 0});
+  };
+  ASSERT_TRUE((*writer)->Seal().ok());
+  files.on_operation = nullptr;
+  files.capacity_bytes = files.Bytes(kPath).size() + files.Bytes(kTail).size() + 6000;
+  const int64_t t_ns = 10'000'000'000'000;
+  (*writer)->Write(model::LogText{.t_ns = t_ns, .stream = 1, .text = std::string(20000, 'x')});
+  (*writer)->Write(model::Samples{.t_ns = t_ns, .values = {{.series = 0, .value = 1}}});
+  EXPECT_FALSE((*writer)->Flush().ok());
+  EXPECT_FALSE(files.Exists(std::string(kTail) + ".new"));
+  const auto live = OpenRun(kPath, &files);
+  ASSERT_TRUE(live.ok());
+  EXPECT_EQ(live->span.end_ns, t_ns);
+}
+
 TEST(FailingDisk, FinishOnAFullDiskIsAnErrorThatSaysWhatIsMissing) {
   MemoryFileSystem files;
   Recording recording(15, 20);

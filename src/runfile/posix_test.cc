@@ -96,6 +96,21 @@ TEST_F(OnDisk, FinishSaysWhenTheFileIsGoneOrReplacedAndLeavesTheOtherRunAlone) {
   }
 }
 
+TEST_F(OnDisk, ACutCopyIsRecoveredWithItsTornEndBeside) {
+  auto writer = Create(600);
+  for (const model::Record& record : MakeRun(24, 50, 3)) writer->Write(record);
+  ASSERT_TRUE(writer->Finish({.t_ns = 0, .reason = "exited"}).ok());
+  const uint64_t size = std::filesystem::file_size(path_) / 2;
+  std::filesystem::resize_file(path_, size);
+  const auto recovery = RecoverRun(path_);
+  ASSERT_TRUE(recovery.ok()) << recovery.error().Message();
+  EXPECT_EQ(recovery->saved_path, path_ + ".damaged");
+  EXPECT_EQ(std::filesystem::file_size(path_ + ".damaged"), size - 64);
+  const auto run = OpenRun(path_);
+  ASSERT_TRUE(run.ok());
+  EXPECT_EQ(run->losses.size(), 2u);  // file.cut, file.torn_tail
+}
+
 TEST_F(OnDisk, AReaderBesideTheWriterSeesAGrowingPrefixAndNoDamage) {
   const auto records = MakeRun(21, 400, 3);
   const std::string whole = Fingerprint(BuildRun(records));
