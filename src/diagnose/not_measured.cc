@@ -129,15 +129,17 @@ bool IsDamaged(const Run& run) {
 std::string EpochsWithout(const model::Report& report, model::StatTable model::EpochRow::*table,
                           std::string_view field) {
   constexpr size_t kMostNamed = 5;
-  std::vector<std::string> names;
+  std::set<int64_t> epochs;
   for (const model::EpochRow& row : report.epochs) {
-    if (HasFigure(row.*table, field)) continue;
-    AddUnique(row.epoch == model::kNoEpoch ? "without a number" : std::to_string(row.epoch),
-              &names);
+    if (!HasFigure(row.*table, field)) epochs.insert(row.epoch);
   }
-  if (names.empty()) return {};
-  const size_t left_out = names.size() > kMostNamed ? names.size() - kMostNamed : 0;
-  names.resize(names.size() - left_out);
+  if (epochs.empty()) return {};
+  std::vector<std::string> names;
+  for (const int64_t epoch : epochs) {
+    if (names.size() == kMostNamed) break;
+    names.push_back(epoch == model::kNoEpoch ? "without a number" : std::to_string(epoch));
+  }
+  const size_t left_out = epochs.size() - names.size();
   const std::string more = left_out > 0 ? " and " + std::to_string(left_out) + " more" : "";
   return "epoch " + base::Join(names, ", ") + more;
 }

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "base/strings.h"
@@ -160,15 +161,14 @@ void AddFindings(const Report& report, Page* page) {
 // What the training raised: the first of each type, with its count over all ranks.
 void AddExceptions(const Run& run, Page* page) {
   std::vector<std::pair<const model::Event*, size_t>> kinds;
+  std::map<std::string_view, size_t> places;  // in `kinds`, by type
   for (const model::Event& event : run.events) {
     if (event.kind != model::EventKind::kException) continue;
-    const auto known = std::find_if(kinds.begin(), kinds.end(), [&](const auto& kind) {
-      return kind.first->name == event.name;
-    });
-    if (known == kinds.end()) {
+    const auto [known, is_new] = places.emplace(event.name, kinds.size());
+    if (is_new) {
       kinds.emplace_back(&event, 1);
     } else {
-      ++known->second;
+      ++kinds[known->second].second;
     }
   }
   if (kinds.empty()) return;
