@@ -160,10 +160,12 @@ Report BuildReport(const Run& run) {
   const std::vector<RankEvents> ranks = SplitByRank(run);
   report.epochs = ClientRows(ranks);
   AddSeriesFigures(run, &report);
+  auto row = report.epochs.begin();
   for (const RankEvents& rank : ranks) {
     const auto own = OwnGpus(run, rank, ranks.size() == 1);
-    for (EpochRow& row : report.epochs) {
-      if (own && row.rank == rank.rank && row.pid == rank.pid) SetOwnGpus(*own, &row);
+    // Ranks and rows are in the same order.
+    for (; row != report.epochs.end() && row->rank == rank.rank && row->pid == rank.pid; ++row) {
+      if (own) SetOwnGpus(*own, &*row);
     }
   }
   std::vector<const GpuStats*> gpus;
