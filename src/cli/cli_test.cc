@@ -83,7 +83,11 @@ TEST(LogCapture, ThinsAFloodAndSaysSo) {
   LogCapture capture(sink);
   const std::string chunk(32 * 1024, 'x');
   for (int i = 0; i < 100; ++i) {
-    capture.Take({.t_ns = base::kNsPerSecond + i, .dropped_bytes = 5, .stream = 1, .padding = 0},
+    capture.Take({.t_ns = base::kNsPerSecond + i,
+                  .dropped_bytes = i == 7 ? 5U : 0U,
+                  .not_written_bytes = 0,
+                  .stream = 1,
+                  .padding = 0},
                  chunk);
   }
   capture.Finish(2 * base::kNsPerSecond);
@@ -95,7 +99,7 @@ TEST(LogCapture, ThinsAFloodAndSaysSo) {
     }
   }
   EXPECT_EQ(kept + thinned, 100 * chunk.size());
-  EXPECT_LE(kept, 10 * static_cast<uint64_t>(LogCapture::kBytesPerSecond));
+  EXPECT_LE(kept, static_cast<uint64_t>(LogCapture::kBurstBytes));
   EXPECT_EQ(dropped, 5U);
 }
 

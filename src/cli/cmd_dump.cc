@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // dump, assemble, recover, version: the commands about run files as files.
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdio>
 
 #include "base/file.h"
 #include "base/json_writer.h"
+#include "base/strings.h"
 #include "base/version.h"
 #include "cli/open_run.h"
 #include "cli/verbs.h"
@@ -21,6 +23,13 @@ constexpr FlagSpec kOutputFlags[] = {
 };
 
 base::Result<std::string> ReadInput(const std::string& path) {
+  struct stat info {};
+  if (path != "-" && ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) {
+    return base::Error{.what = "not a file",
+                       .where = path,
+                       .why = "",
+                       .what_to_do = "give a run file, or - for stdin"};
+  }
   if (path == "-") return base::ReadFd(STDIN_FILENO, "stdin", size_t{1} << 32);
   return base::ReadFile(path, size_t{1} << 32);
 }
@@ -28,7 +37,8 @@ base::Result<std::string> ReadInput(const std::string& path) {
 // Writes `bytes` where -o says; with --json, tells what was written.
 int Deliver(const Arguments& arguments, const std::string& bytes) {
   const std::optional<std::string> path = arguments.Value("output");
-  const base::Result<std::unique_ptr<Output>> output = Output::Open(path);
+  const base::Result<std::unique_ptr<Output>> output =
+      Output::Open(path, arguments.positionals.front());
   if (!output.ok()) return Fail(arguments, output.error(), kExitUnreadable);
   output.value()->stream() << bytes;
   if (const base::Result<> closed = output.value()->Close(); !closed.ok()) {
@@ -43,9 +53,23 @@ int Deliver(const Arguments& arguments, const std::string& bytes) {
   return kExitOk;
 }
 
+// {"lines": [...]}: the text of dump, for --json without a file to write it to.
+void PrintDumpAsJson(const std::string& text) {
+  base::JsonWriter json;
+  json.BeginObject().Key("lines").BeginArray();
+  for (const std::string_view line : base::Split(text, '\n')) {
+    if (!line.empty()) json.String(line);
+  }
+  PrintJson(json.EndArray().EndObject().text());
+}
+
 int RunDump(const Arguments& arguments) {
   const base::Result<std::string> bytes = ReadInput(arguments.positionals.front());
   if (!bytes.ok()) return Fail(arguments, bytes.error(), kExitUnreadable);
+  if (arguments.json() && arguments.Value("output").value_or("-") == "-") {
+    PrintDumpAsJson(runfile::Dump(*bytes));
+    return kExitOk;
+  }
   return Deliver(arguments, runfile::Dump(*bytes));
 }
 
@@ -74,6 +98,9 @@ void TellRecovery(const runfile::Recovery& recovery, const runfile::Verification
     std::fprintf(stderr, "epochmeter: %s: %llu records taken from the tail\n", path.c_str(),
                  static_cast<unsigned long long>(recovery.recovered_records));
   }
+  if (!recovery.saved_path.empty()) {
+    std::fprintf(stderr, "  what was cut off is kept in %s\n", recovery.saved_path.c_str());
+  }
   for (const model::Loss& loss : check.losses) {
     std::fprintf(stderr, "  lost: %s %llu %s\n", loss.kind.c_str(),
                  static_cast<unsigned long long>(loss.count), loss.detail.c_str());
@@ -92,6 +119,7 @@ int RunRecover(const Arguments& arguments) {
   }
   base::JsonWriter json;
   json.BeginObject().Field("run", path).Field("already_finished", recovery->already_finished);
+  json.Field("saved_path", recovery->saved_path);
   json.Field("recovered_records", recovery->recovered_records).Field("intact", check->Intact());
   json.Field("values", check->values).Key("losses").BeginArray();
   for (const model::Loss& loss : check->losses) {

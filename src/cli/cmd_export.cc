@@ -49,7 +49,7 @@ int RunExport(const Arguments& arguments) {
                  .what_to_do = "give -o PATH with it"},
                 kExitUsage);
   }
-  const base::Result<std::unique_ptr<Output>> output = Output::Open(path);
+  const base::Result<std::unique_ptr<Output>> output = Output::Open(path, opened->path);
   if (!output.ok()) return Fail(arguments, output.error(), kExitUnreadable);
   const model::Report report = diagnose::BuildReport(opened->run);
   base::Result<> written = exporter->Write(opened->run, report, options, output.value()->stream());

@@ -68,7 +68,12 @@ base::Result<ingest::ImportSummary> Import(const ingest::ImporterDef& importer,
   options.force = force;
   EPM_ASSIGN(const auto writer, runfile::RunWriter::Create(path, options));
   ImportSink sink(*writer);
-  EPM_ASSIGN(const ingest::ImportSummary summary, importer.Import(source, sink));
+  base::Result<ingest::ImportSummary> summary = importer.Import(source, sink);
+  // The source is still there and holds it all: a file of half of it would only be in the way.
+  if (!summary.ok()) {
+    EPM_TRY(writer->Discard());
+    return summary;
+  }
   EPM_TRY(sink.Finish());
   return summary;
 }

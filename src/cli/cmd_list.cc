@@ -93,8 +93,9 @@ constexpr FlagSpec kLsFlags[] = {
 struct LsRow {
   FoundRun found;
   std::string error;
-  std::string state;  // "exit 0", "signal 9", "running or lost", ...
-  double duration_s = 0;
+  std::string state;    // "exit 0", "signal 9", "running", "no end", ...
+  std::string started;  // UTC
+  std::optional<double> duration_s;
   std::string command;
 };
 
@@ -106,9 +107,12 @@ LsRow DescribeFound(const FoundRun& found) {
     row.error = run.error().Message();
     return row;
   }
-  row.duration_s = base::SecondsFromNs(run->span.end_ns - run->span.begin_ns);
+  if (run->span.end_ns > run->span.begin_ns) {
+    row.duration_s = base::SecondsFromNs(run->span.end_ns - run->span.begin_ns);
+  }
+  if (run->info) row.started = base::FormatUtc(run->info->anchor.wall_ns).substr(0, 19);
   if (!run->end) {
-    row.state = found.live_tail ? "running or lost" : "lost";
+    row.state = IsBeingWritten(found.path) ? "running" : "no end";
   } else if (run->end->exit_code) {
     row.state = "exit " + std::to_string(*run->end->exit_code);
   } else if (run->end->signal) {
@@ -130,15 +134,18 @@ int RunLs(const Arguments& arguments) {
   if (!runs.ok()) return Fail(arguments, runs.error(), kExitUnreadable);
   base::JsonWriter json;
   json.BeginObject().Key("runs").BeginArray();
-  std::string text;
+  std::string text = fmt::format("{:<46} {:<19} {:>12} {:<10} {}\n", "run", "started (UTC)",
+                                 "duration", "end", "command");
   for (const FoundRun& found : *runs) {
     const LsRow row = DescribeFound(found);
     json.BeginObject().Field("run_id", found.run_id).Field("path", found.path);
     json.Field("bytes", found.bytes).Field("modified", base::FormatUtc(found.modified_wall_ns));
-    json.Field("duration_s", row.duration_s).Field("state", row.state);
+    json.Field("started", row.started)
+        .Field("duration_s", row.duration_s)
+        .Field("state", row.state);
     json.Field("command", row.command).Field("error", row.error).EndObject();
-    text += fmt::format("{:<46} {:>12} {:<16} {}\n", found.run_id,
-                        row.error.empty() ? base::FormatDuration(row.duration_s) : "-",
+    text += fmt::format("{:<46} {:<19} {:>12} {:<10} {}\n", found.run_id, row.started,
+                        row.duration_s ? base::FormatDuration(*row.duration_s) : "-",
                         row.error.empty() ? row.state : "unreadable",
                         row.error.empty() ? row.command : row.error);
   }

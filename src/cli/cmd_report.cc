@@ -67,7 +67,7 @@ bool Utf8Terminal() {
 
 // Of the terminal; elsewhere $COLUMNS, or what a wide page needs.
 size_t PageWidth(bool to_stdout) {
-  constexpr size_t kLeast = 60, kElsewhere = 120;
+  constexpr size_t kLeast = 60, kElsewhere = 200;
   winsize size{};
   if (to_stdout && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
     return std::max<size_t>(size.ws_col, kLeast);
@@ -84,7 +84,8 @@ base::Result<render::TextOptions> MakeTextOptions(const Arguments& arguments,
     return base::Error{.what = "unknown language " + language,
                        .where = "",
                        .why = "",
-                       .what_to_do = "--lang en or --lang zh"};
+                       .what_to_do = "--lang en or --lang zh",
+                       .code = kUsageError};
   }
   options.language = language == "zh" ? render::Language::kChinese : render::Language::kEnglish;
   const bool to_stdout = arguments.Value("output").value_or("-") == "-";
@@ -93,6 +94,7 @@ base::Result<render::TextOptions> MakeTextOptions(const Arguments& arguments,
   options.ascii = arguments.Has("ascii") || (to_stdout && ::isatty(STDOUT_FILENO) != 0 &&
                                              !Utf8Terminal() && language == "en");
   options.files.push_back(path);
+  options.live = IsBeingWritten(path);
   struct stat info {};
   if (::stat((path + ".tail").c_str(), &info) == 0) options.files.push_back(path + ".tail");
   return options;
@@ -110,7 +112,7 @@ base::Result<> WriteFormat(const Arguments& arguments, const OpenedRun& opened,
                            const model::Report& report, const std::string& format, bool several) {
   if (format == "text" || format == "txt") {
     EPM_ASSIGN(const render::TextOptions options, MakeTextOptions(arguments, opened.path));
-    EPM_ASSIGN(const auto output, Output::Open(OutputPath(arguments, "txt", several)));
+    EPM_ASSIGN(const auto output, Output::Open(OutputPath(arguments, "txt", several), opened.path));
     output->stream() << render::RenderReport(opened.run, report, options);
     return output->Close();
   }
@@ -120,9 +122,11 @@ base::Result<> WriteFormat(const Arguments& arguments, const OpenedRun& opened,
     return base::Error{.what = "unknown format " + format,
                        .where = "",
                        .why = "",
-                       .what_to_do = "use text, json, csv or jsonl"};
+                       .what_to_do = "use text, json, csv or jsonl",
+                       .code = kUsageError};
   }
-  EPM_ASSIGN(const auto output, Output::Open(OutputPath(arguments, exporter->extension, several)));
+  EPM_ASSIGN(const auto output,
+             Output::Open(OutputPath(arguments, exporter->extension, several), opened.path));
   const base::Result<> written = exporter->Write(opened.run, report, {}, output->stream());
   if (!written.ok() && !output->reader_gone()) return written.error();
   return output->Close();
@@ -138,7 +142,10 @@ int RunReport(const Arguments& arguments) {
   for (const std::string_view name : names) {
     const base::Result<> written =
         WriteFormat(arguments, *opened, report, std::string(name), names.size() > 1);
-    if (!written.ok()) return Fail(arguments, written.error(), kExitUsage);
+    if (!written.ok()) {
+      const bool usage = written.error().code == kUsageError;
+      return Fail(arguments, written.error(), usage ? kExitUsage : kExitUnreadable);
+    }
   }
   return ExitCodeOf(arguments, opened->run);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/syscall.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -59,8 +59,30 @@ constexpr FlagSpec kRecordFlags[] = {
 // A recorder further up records this process already, by environment and process tree: a `run` in a
 // script that is itself run by `run`. Its file is the one; an own -o asks for a second one.
 bool RecordedAlready(const Arguments& arguments) {
-  const char* socket = std::getenv("EPOCHMETER_SOCKET");
-  return socket != nullptr && ::access(socket, W_OK) == 0 && !arguments.Has("output");
+  const char* path = std::getenv("EPOCHMETER_SOCKET");
+  return path != nullptr && !arguments.Has("output") && SomebodyListens(path);
+}
+
+// What execvp would find: 0, or the errno for which it would fail. Asked before anything is made,
+// so that a mistyped command leaves no run behind.
+int FindProgram(const std::string& name) {
+  const auto usable = [](const std::string& path) {
+    struct stat info {};
+    return ::access(path.c_str(), X_OK) == 0 && ::stat(path.c_str(), &info) == 0 &&
+           S_ISREG(info.st_mode);
+  };
+  if (name.find('/') != std::string::npos) {
+    if (usable(name)) return 0;
+    return ::access(name.c_str(), F_OK) == 0 ? EACCES : ENOENT;
+  }
+  const char* folders = std::getenv("PATH");
+  int found = ENOENT;
+  for (const auto folder : base::Split(folders == nullptr ? "/bin:/usr/bin" : folders, ':')) {
+    const std::string path = (folder.empty() ? "." : std::string(folder)) + "/" + name;
+    if (usable(path)) return 0;
+    if (::access(path.c_str(), F_OK) == 0) found = EACCES;
+  }
+  return found;
 }
 
 int Run(const Arguments& arguments) {
@@ -75,6 +97,8 @@ int Run(const Arguments& arguments) {
   const base::Result<bool> on = RecordingSwitchedOn();
   if (!on.ok()) return Fail(arguments, on.error(), kExitRunFailed);
   if (!on.value() || RecordedAlready(arguments)) return ExecPlainly(arguments.command);
+  // Fails as an exec does, and says so.
+  if (FindProgram(arguments.command.front()) != 0) return ExecPlainly(arguments.command);
   const base::Result<RunSettings> settings = MakeRunSettings(arguments);
   if (!settings.ok() && settings.error().code == kUsageError) {
     return Fail(arguments, settings.error(), kExitRunFailed);
@@ -112,6 +136,7 @@ int RunAttach(const Arguments& arguments) {
   const base::Result<base::UniqueFd> events = BindEventSocket(settings->socket_path);
   if (!events.ok()) return Fail(arguments, events.error(), kExitUnreadable);
   for (const int signal : {SIGHUP, SIGPIPE}) ::signal(signal, SIG_IGN);
+  for (const int signal : {SIGINT, SIGTERM}) ::signal(signal, RequestDetach);
   const int code =
       RunRecorder(*settings, {.event_socket = events->get(), .control = -1, .capture = -1},
                   {.resume = false, .training_pid = static_cast<pid_t>(*pid)});

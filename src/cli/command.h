@@ -74,7 +74,8 @@ const Command* FindCommand(std::string_view name);
 int Fail(const Arguments& arguments, const base::Error& error, int exit_code);
 // Prints {"schema_version":1,"tool":{...},"data":DATA,"warnings":[...]} on stdout.
 void PrintJson(std::string_view data_json, const std::vector<std::string>& warnings = {});
-// Writes to stdout; false when the reader went away (EPIPE is not an error).
-bool PrintOut(std::string_view text);
+// Writes to stdout. Ends the process when that can't be: quietly when the reader went away, else
+// with the reason and code 3.
+void PrintOut(std::string_view text);
 
 }  // namespace epochmeter::cli

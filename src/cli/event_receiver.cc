@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstring>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 #include "base/unique_fd.h"
@@ -18,13 +19,23 @@ namespace epochmeter::cli {
 namespace {
 
 constexpr size_t kLongestDatagram = 8192 + 1;  // one more than allowed, to see that it is too long
-constexpr size_t kMaxWaitingBytes = size_t{64} << 20;
+// Between two looks at whether to stop or whom to wake, and at the end: a flood never ends by
+// itself.
+constexpr int kMostATurn = 256;
+constexpr int kMostDrained = 4096;
+constexpr size_t kMaxWaitingBytes = size_t{16} << 20;
 
 class ThreadedReceiver : public EventReceiver {
  public:
   ThreadedReceiver(int socket_fd, base::UniqueFd wake, base::UniqueFd stop)
-      : socket_fd_(socket_fd), wake_(std::move(wake)), stop_(std::move(stop)) {
-    thread_ = std::thread([this] { Loop(); });
+      : socket_fd_(socket_fd), wake_(std::move(wake)), stop_(std::move(stop)) {}
+  base::Result<> Start() {
+    try {
+      thread_ = std::thread([this] { Loop(); });
+    } catch (const std::system_error& error) {
+      return base::SystemError("cannot start a thread", "receiver", error.code().value());
+    }
+    return {};
   }
   ~ThreadedReceiver() override { Stop(); }
 
@@ -41,7 +52,7 @@ class ThreadedReceiver : public EventReceiver {
 
   std::vector<Datagram> Drain(uint64_t* dropped) override {
     Stop();
-    while (ReceiveOne()) {
+    for (int i = 0; i < kMostDrained && ReceiveOne(); ++i) {
     }
     return Take(dropped);
   }
@@ -60,9 +71,9 @@ class ThreadedReceiver : public EventReceiver {
                          {.fd = stop_.get(), .events = POLLIN, .revents = 0}};
       if (::poll(polls, 2, -1) < 0 && errno != EINTR) return;
       if (polls[1].revents != 0) return;
-      bool any = false;
-      while (ReceiveOne()) any = true;
-      if (!any) continue;
+      int received = 0;
+      while (received < kMostATurn && ReceiveOne()) ++received;
+      if (received == 0) continue;
       const uint64_t one = 1;
       [[maybe_unused]] const ssize_t n = ::write(wake_.get(), &one, sizeof one);
     }
@@ -120,8 +131,9 @@ base::Result<std::unique_ptr<EventReceiver>> EventReceiver::Start(int socket_fd)
   base::UniqueFd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   base::UniqueFd stop(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake.valid() || !stop.valid()) return base::SystemError("cannot make", "eventfd", errno);
-  return std::unique_ptr<EventReceiver>(
-      std::make_unique<ThreadedReceiver>(socket_fd, std::move(wake), std::move(stop)));
+  auto receiver = std::make_unique<ThreadedReceiver>(socket_fd, std::move(wake), std::move(stop));
+  EPM_TRY(receiver->Start());
+  return std::unique_ptr<EventReceiver>(std::move(receiver));
 }
 
 }  // namespace epochmeter::cli

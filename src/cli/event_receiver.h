@@ -23,7 +23,7 @@ class EventReceiver {
   virtual ~EventReceiver() = default;
   // Readable while datagrams wait.
   virtual int wake_fd() const = 0;
-  // Takes what came, in order; `dropped` grows by what did not fit into 64 MiB.
+  // Takes what came, in order; `dropped` grows by what did not fit into 16 MiB.
   virtual std::vector<Datagram> Take(uint64_t* dropped) = 0;
   // As Take, after reading what is still in the socket. For the end of the run.
   virtual std::vector<Datagram> Drain(uint64_t* dropped) = 0;

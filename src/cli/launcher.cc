@@ -5,63 +5,36 @@
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 #include "base/clock.h"
-#include "base/unique_fd.h"
+#include "cli/helper_process.h"
 #include "cli/messages.h"
 #include "cli/recorder.h"
 #include "cli/relay.h"
+#include "cli/signals.h"
 
 namespace epochmeter::cli {
 namespace {
 
 using base::UniqueFd;
 
-// Signals that reach us alone (kill PID) and are meant for the training.
-constexpr std::array<int, 8> kForwarded = {SIGTERM, SIGHUP,  SIGINT,   SIGQUIT,
-                                           SIGUSR1, SIGUSR2, SIGWINCH, SIGCONT};
+// After the training's end: how long its last output, and then the end of the file, is waited for.
+// Together they bound by how much we outlive the job.
+constexpr int64_t kRelayDrainNs = base::kNsPerSecond;
 constexpr int64_t kRecorderFinishNs = 2 * base::kNsPerSecond;
-constexpr int64_t kRelayDrainNs = 2 * base::kNsPerSecond;
-constexpr int64_t kFirstRestartNs = 50 * base::kNsPerMs;
-constexpr int64_t kLongestRestartNs = 60 * base::kNsPerSecond;
-
-struct SocketPair {
-  UniqueFd ours, theirs;
-};
-base::Result<SocketPair> MakeSocketPair() {
-  int ends[2];
-  if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
-    return base::SystemError("cannot make a socket pair", "socketpair", errno);
-  }
-  return SocketPair{.ours = UniqueFd(ends[0]), .theirs = UniqueFd(ends[1])};
-}
-
-// A child of ours that is started again after it dies, later each time.
-struct Helper {
-  pid_t pid = -1;
-  int64_t restart_at_ns = 0;  // 0: not wanted
-  int64_t delay_ns = kFirstRestartNs;
-  int64_t started_ns = 0;
-
-  void Died(int64_t now_ns) {
-    pid = -1;
-    if (now_ns - started_ns > kLongestRestartNs) delay_ns = kFirstRestartNs;
-    restart_at_ns = now_ns + delay_ns;
-    delay_ns = std::min(2 * delay_ns, kLongestRestartNs);
-  }
-};
+// The training's output waits while its relay is away.
+constexpr int64_t kLongestRelayRestartNs = base::kNsPerSecond;
 
 void SetEnvironment(const RunSettings& settings) {
   ::setenv("EPOCHMETER_RUN_ID", settings.run_id.c_str(), 1);
@@ -80,139 +53,137 @@ void SetEnvironment(const RunSettings& settings) {
 
 class Launcher {
  public:
-  explicit Launcher(const RunSettings& settings) : settings_(settings) {}
+  explicit Launcher(const RunSettings& settings) : settings_(settings) {
+    relay_.longest_restart_ns = kLongestRelayRestartNs;
+  }
 
   int Run() {
-    if (base::Result<> ready = SetUp(); !ready.ok()) {
-      std::fprintf(stderr, "epochmeter: %s; running without recording\n",
-                   ready.error().Message().c_str());
-      RestoreSignals();
-      return ExecPlainly(settings_.command);
-    }
+    if (const base::Result<> ready = SetUp(); !ready.ok()) return RunUnrecorded(ready.error());
     StartRecorder();
-    const int failure = StartTraining();
-    if (failure != 0) {
-      Finish();
-      return failure;
-    }
+    if (const std::optional<int> failure = StartTraining()) return *failure;
     if (!output_.streams.empty()) StartRelay();
-    while (!training_status_) HandleSignals(NextTimeoutMs());
+    while (!training_status_) Wait(NextTimeoutMs());
     Finish();
     return EndLikeTheTraining();
   }
 
  private:
   base::Result<> SetUp() {
-    ::sigprocmask(SIG_BLOCK, nullptr, &original_mask_);
+    FillStandardDescriptors();
+    EPM_TRY(signals_.Start());
     // Ours, so that datagrams wait in it while a recorder is being restarted.
     EPM_ASSIGN(event_socket_, BindEventSocket(settings_.socket_path));
     EPM_ASSIGN(control_, MakeSocketPair());
     EPM_ASSIGN(capture_, MakeSocketPair());
     EPM_ASSIGN(relay_control_, MakeSocketPair());
-    if (settings_.capture_output) {
-      EPM_ASSIGN(output_, PlanOutput());
-    }
+    if (settings_.capture_output) PlanCapture();
     ::prctl(PR_SET_CHILD_SUBREAPER, 1);
-    sigset_t watched;
-    sigemptyset(&watched);
-    sigaddset(&watched, SIGCHLD);
-    for (const int signal : kForwarded) sigaddset(&watched, signal);
-    ::sigprocmask(SIG_BLOCK, &watched, nullptr);
-    signals_ = UniqueFd(::signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK));
-    if (!signals_.valid()) return base::SystemError("cannot watch signals", "signalfd", errno);
     return {};
   }
 
-  void RestoreSignals() { ::sigprocmask(SIG_SETMASK, &original_mask_, nullptr); }
+  void PlanCapture() {
+    base::Result<OutputPlan> plan = PlanOutput();
+    if (plan.ok()) {
+      output_ = std::move(plan).value();
+    } else {
+      std::fprintf(stderr, "epochmeter: %s; the output is not kept\n",
+                   plan.error().Message().c_str());
+    }
+  }
+
+  int RunUnrecorded(const base::Error& error) {
+    std::fprintf(stderr, "epochmeter: %s; running without recording\n", error.Message().c_str());
+    ::unlink(settings_.socket_path.c_str());
+    signals_.Restore();
+    return ExecPlainly(settings_.command);
+  }
 
   void StartRecorder() {
-    recorder_.started_ns = base::MonotonicNs();
-    recorder_.restart_at_ns = 0;
+    recorder_.Starting(base::MonotonicNs());
     const bool resume = std::exchange(recorder_was_started_, true);
     recorder_.pid = ::fork();
-    if (recorder_.pid != 0) {
-      if (recorder_.pid < 0) recorder_.Died(recorder_.started_ns);
-      return;
+    if (recorder_.pid < 0) {
+      recorder_was_started_ = resume;
+      recorder_.Died(recorder_.started_ns);
     }
-    BecomeHelper("epm-recorder");
-    for (RelayStream& stream : output_.streams) ::close(stream.from);
-    output_.child_stdout.Reset();
-    output_.child_stderr.Reset();
+    if (recorder_.pid != 0) return;
+    BecomeHelper("epm-recorder",
+                 {event_socket_.get(), control_.theirs.get(), capture_.theirs.get()});
+    PointToNull(STDOUT_FILENO);
     const RecorderChannels channels{.event_socket = event_socket_.get(),
                                     .control = control_.theirs.get(),
                                     .capture = capture_.theirs.get()};
-    control_.ours.Reset();
-    capture_.ours.Reset();
-    relay_control_ = {};
-    RecorderStart start{.resume = resume, .training_pid = training_pid_};
+    const RecorderStart start{.resume = resume,
+                              .training_pid = training_status_ ? -1 : training_pid_};
     ::_exit(RunRecorder(settings_, channels, start));
   }
 
   void StartRelay() {
-    relay_.started_ns = base::MonotonicNs();
-    relay_.restart_at_ns = 0;
+    relay_.Starting(base::MonotonicNs());
     relay_.pid = ::fork();
-    if (relay_.pid != 0) {
-      if (relay_.pid < 0) relay_.Died(relay_.started_ns);
-      return;
-    }
-    BecomeHelper("epm-relay");
-    control_ = {};
-    event_socket_.Reset();
-    capture_.theirs.Reset();
-    relay_control_.ours.Reset();
+    if (relay_.pid < 0) relay_.Died(relay_.started_ns);
+    if (relay_.pid != 0) return;
+    std::vector<int> keep = {capture_.ours.get(), relay_control_.theirs.get()};
+    for (const RelayStream& stream : output_.streams) keep.push_back(stream.from);
+    BecomeHelper("epm-relay", keep);
     RunRelay(output_.streams,
              {.capture = capture_.ours.get(), .control = relay_control_.theirs.get()});
     ::_exit(0);
   }
 
-  // Helpers share the terminal's process group, so that they may write to it; what the terminal or
-  // a job manager sends to the group is for the training, not for them.
-  void BecomeHelper(const char* name) {
-    signals_.Reset();
+  // Helpers stay in the terminal's process group, so that they may write to it.
+  void BecomeHelper(const char* name, const std::vector<int>& keep) {
     ::prctl(PR_SET_NAME, name);
-    for (const int signal :
-         {SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGPIPE, SIGTTOU}) {
-      ::signal(signal, SIG_IGN);
-    }
-    RestoreSignals();
+    IgnoreSignalsOfTheGroup();
+    PointToNull(STDIN_FILENO);
+    CloseAllBut(keep);
+    sigset_t none;
+    sigemptyset(&none);
+    ::sigprocmask(SIG_SETMASK, &none, nullptr);
   }
 
-  // 0, or the exit code that says why the command could not be started.
-  int StartTraining() {
+  // Nothing when the command runs, else the exit code that says why it does not.
+  std::optional<int> StartTraining() {
     int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) != 0) return kExitRunFailed;
-    UniqueFd failure_out(ends[0]), failure_in(ends[1]);
-    training_pid_ = ::fork();
-    if (training_pid_ < 0) return kExitRunFailed;
-    if (training_pid_ == 0) ExecTraining(failure_in.get());
+    const bool piped = ::pipe2(ends, O_CLOEXEC) == 0;
+    UniqueFd failure_out(piped ? ends[0] : -1), failure_in(piped ? ends[1] : -1);
+    if (piped) training_pid_ = ::fork();
+    if (piped && training_pid_ == 0) ExecTraining(failure_in.get());
+    if (training_pid_ < 0) {
+      Finish();
+      return RunUnrecorded(base::SystemError("cannot start a process", "fork", errno));
+    }
     failure_in.Reset();
     output_.child_stdout.Reset();
     output_.child_stderr.Reset();
     int exec_errno = 0;
     const ssize_t n = ::read(failure_out.get(), &exec_errno, sizeof exec_errno);
-    if (n == static_cast<ssize_t>(sizeof exec_errno)) {
-      ::waitpid(training_pid_, nullptr, 0);
-      std::fprintf(stderr, "epochmeter: cannot run %s: %s\n", settings_.command.front().c_str(),
-                   std::strerror(exec_errno));
-      const int code = exec_errno == ENOENT ? kExitNotFound : kExitNotExecutable;
-      Tell({.kind = ControlMessage::Kind::kTrainingEnded,
-            .pid = training_pid_,
-            .wait_status = code << 8});
-      return code;
-    }
+    if (n == static_cast<ssize_t>(sizeof exec_errno)) return ReportExecFailure(exec_errno);
     Tell({.kind = ControlMessage::Kind::kTrainingStarted, .pid = training_pid_, .wait_status = 0});
-    return 0;
+    return std::nullopt;
+  }
+
+  int ReportExecFailure(int exec_errno) {
+    ::waitpid(std::exchange(training_pid_, -1), nullptr, 0);
+    std::fprintf(stderr, "epochmeter: cannot run %s: %s\n", settings_.command.front().c_str(),
+                 std::strerror(exec_errno));
+    const int code = exec_errno == ENOENT ? kExitNotFound : kExitNotExecutable;
+    training_status_ = code << 8;  // as waitpid would have it
+    Finish();
+    return code;
   }
 
   [[noreturn]] void ExecTraining(int failure_fd) {
     if (output_.child_stdout.valid()) ::dup2(output_.child_stdout.get(), STDOUT_FILENO);
     if (output_.child_stderr.valid()) ::dup2(output_.child_stderr.get(), STDERR_FILENO);
     SetEnvironment(settings_);
-    RestoreSignals();
+    signals_.Restore();
+    // Who kills the command that it started kills the training, as without us.
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     std::vector<char*> words;
-    for (const std::string& word : settings_.command)
+    for (const std::string& word : settings_.command) {
       words.push_back(const_cast<char*>(word.c_str()));
+    }
     words.push_back(nullptr);
     ::execvp(words[0], words.data());
     const int exec_errno = errno;
@@ -237,21 +208,20 @@ class Launcher {
   }
 
   // Waits for a signal or a message of the relay, at most `timeout_ms`, and deals with it.
-  void HandleSignals(int timeout_ms) {
-    pollfd polls[2] = {{.fd = signals_.get(), .events = POLLIN, .revents = 0},
+  void Wait(int timeout_ms) {
+    pollfd polls[2] = {{.fd = signals_.fd(), .events = POLLIN, .revents = 0},
                        {.fd = relay_control_.ours.get(), .events = POLLIN, .revents = 0}};
     ::poll(polls, 2, timeout_ms);
-    signalfd_siginfo info{};
-    while (::read(signals_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
-      if (info.ssi_signo == SIGCHLD) continue;
-      // From the terminal (SI_KERNEL) the whole foreground group has it already.
-      if (info.ssi_code != SI_KERNEL && training_pid_ > 0 && !training_status_) {
-        ::kill(training_pid_, static_cast<int>(info.ssi_signo));
-      }
-    }
+    for (const SignalWatch::Received& received : signals_.Take()) PassOn(received);
     ReadRelayMessages();
     Reap();
     RestartHelpers();
+  }
+
+  // From the terminal the training has it already; from the training itself it is meant for others.
+  void PassOn(const SignalWatch::Received& received) {
+    if (received.from_kernel || received.sender == training_pid_) return;
+    if (training_pid_ > 0 && !training_status_) ::kill(training_pid_, received.signal);
   }
 
   void ReadRelayMessages() {
@@ -271,54 +241,62 @@ class Launcher {
     int status = 0;
     for (pid_t pid = ::waitpid(-1, &status, WNOHANG); pid > 0;
          pid = ::waitpid(-1, &status, WNOHANG)) {
+      const int64_t now_ns = base::MonotonicNs();
       if (pid == training_pid_) {
         training_status_ = status;
       } else if (pid == recorder_.pid) {
-        recorder_.Died(base::MonotonicNs());
-        recorder_exit_ = status;
+        recorder_.Died(now_ns);
+        // One that ended by itself has said why; only one that was killed is started again.
+        if (WIFEXITED(status)) recorder_.restart_at_ns = 0;
       } else if (pid == relay_.pid) {
-        relay_.Died(base::MonotonicNs());
+        relay_.Died(now_ns);
         if (WIFEXITED(status)) relay_.restart_at_ns = 0;  // every stream is at its end
+        if (WIFEXITED(status)) relay_drained_ = true;
       }
     }
   }
 
   void RestartHelpers() {
     const int64_t now_ns = base::MonotonicNs();
-    if (training_status_) return;
-    // A recorder that ended by itself has said why; only one that was killed is started again.
-    if (recorder_.pid < 0 && recorder_exit_ && WIFEXITED(*recorder_exit_))
-      recorder_.restart_at_ns = 0;
     if (recorder_.restart_at_ns != 0 && recorder_.restart_at_ns <= now_ns) StartRecorder();
     if (relay_.restart_at_ns != 0 && relay_.restart_at_ns <= now_ns) StartRelay();
   }
 
-  // Output first, then the recorder's end; each bounded, so that nothing outlives the job.
+  // Output first, then the recorder's end; each bounded, so that nothing outlives the job. A helper
+  // that is waiting for its restart gets it now: it has the end to write.
   void Finish() {
+    for (Helper* helper : {&recorder_, &relay_}) {
+      if (helper->restart_at_ns != 0) helper->restart_at_ns = base::MonotonicNs();
+    }
+    RestartHelpers();
+    Tell({.kind = ControlMessage::Kind::kTrainingEnded,
+          .pid = training_pid_,
+          .wait_status = training_status_.value_or(0)});
+    ::shutdown(relay_control_.ours.get(), SHUT_WR);
+    const int64_t relay_deadline_ns = base::MonotonicNs() + kRelayDrainNs;
+    const bool relayed = relay_.pid > 0 || relay_.restart_at_ns != 0;
+    while (relayed && !relay_drained_ && base::MonotonicNs() < relay_deadline_ns) Wait(20);
     for (RelayStream& stream : output_.streams) {
       if (stream.from >= 0) ::close(std::exchange(stream.from, -1));
     }
-    if (training_status_) {
-      Tell({.kind = ControlMessage::Kind::kTrainingEnded,
-            .pid = training_pid_,
-            .wait_status = *training_status_});
-    }
-    ::shutdown(relay_control_.ours.get(), SHUT_WR);
-    const int64_t relay_deadline_ns = base::MonotonicNs() + kRelayDrainNs;
-    while (relay_.pid > 0 && !relay_drained_ && base::MonotonicNs() < relay_deadline_ns) {
-      HandleSignals(20);
-    }
+    relay_.restart_at_ns = 0;
     ::shutdown(control_.ours.get(), SHUT_WR);
-    const int64_t deadline_ns = base::MonotonicNs() + kRecorderFinishNs;
-    while (recorder_.pid > 0 && base::MonotonicNs() < deadline_ns) HandleSignals(20);
-    if (recorder_.pid > 0) {
-      ::kill(recorder_.pid, SIGKILL);
-      std::fprintf(stderr,
-                   "epochmeter: the recorder did not finish in time; %s is readable up to "
-                   "its last second\n",
-                   settings_.run_path.c_str());
-    }
+    AwaitRecorder();
     ::unlink(settings_.socket_path.c_str());
+  }
+
+  void AwaitRecorder() {
+    const int64_t deadline_ns = base::MonotonicNs() + kRecorderFinishNs;
+    while ((recorder_.pid > 0 || recorder_.restart_at_ns != 0) &&
+           base::MonotonicNs() < deadline_ns) {
+      Wait(20);
+    }
+    if (recorder_.pid <= 0) return;
+    ::kill(recorder_.pid, SIGKILL);
+    std::fprintf(stderr,
+                 "epochmeter: the disk was too slow to end the file in time; %s has what had "
+                 "reached it\n",
+                 settings_.run_path.c_str());
   }
 
   int EndLikeTheTraining() {
@@ -338,15 +316,15 @@ class Launcher {
   }
 
   const RunSettings& settings_;
-  UniqueFd event_socket_, signals_;
+  SignalWatch signals_;
+  UniqueFd event_socket_;
   SocketPair control_, capture_, relay_control_;
   OutputPlan output_;
-  sigset_t original_mask_{};
   Helper recorder_, relay_;
   bool recorder_was_started_ = false;
   bool relay_drained_ = false;
   pid_t training_pid_ = -1;
-  std::optional<int> training_status_, recorder_exit_;
+  std::optional<int> training_status_;
 };
 
 }  // namespace

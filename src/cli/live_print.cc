@@ -2,6 +2,7 @@
 #include "cli/live_print.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +17,10 @@
 
 namespace epochmeter::cli {
 namespace {
+
+// Of what a line or a terminal can show; a client may send any number.
+constexpr size_t kMostRanks = 1024;
+constexpr size_t kMostScalars = 64;
 
 // A running mean and maximum of what came since an epoch began.
 struct Running {
@@ -74,6 +79,8 @@ class Printer : public LivePrinter {
       for (const model::SampleValue& sample : samples->values) AddValue(sample);
     } else if (const auto* event = std::get_if<model::Event>(&record)) {
       AddEvent(*event);
+    } else if (const auto* state = std::get_if<model::SeriesState>(&record)) {
+      if (state->condition != model::SeriesCondition::kOk) Forget(state->series);
     }
   }
 
@@ -93,6 +100,17 @@ class Printer : public LivePrinter {
     const std::string& field = def.metric.field;
     if (def.metric.scope == model::Scope::kGpu) AddGpuValue(def.entity, field, sample.value);
     if (def.metric.scope == model::Scope::kHost) AddHostValue(def, sample.value);
+  }
+
+  // The value of a series that has none any more is not the current one.
+  void Forget(model::SeriesId series) {
+    const auto found = series_.find(series);
+    if (found == series_.end()) return;
+    const auto gpu = gpus_.find(found->second.entity);
+    if (gpu == gpus_.end()) return;
+    const int32_t index = gpu->second.gpu;
+    gpu->second = render::LiveGpu();
+    gpu->second.gpu = index;
   }
 
   void AddGpuValue(model::EntityId entity, const std::string& field, double value) {
@@ -128,6 +146,7 @@ class Printer : public LivePrinter {
 
   void AddEvent(const model::Event& event) {
     const int32_t rank = event.rank.value_or(model::kNoRank);
+    if (open_.size() + ended_.size() > kMostRanks) return;
     if (event.kind == model::EventKind::kEpochBegin) {
       FlushEnded(rank);
       OpenEpoch& epoch = open_[rank] = OpenEpoch();
@@ -154,6 +173,7 @@ class Printer : public LivePrinter {
     constexpr std::string_view kScalar = "scalar.";
     for (const model::EventField& field : event.fields) {
       const auto number = event.Number(field.key);
+      if (epoch.scalars.size() > kMostScalars) return;
       if (number && base::StartsWith(field.key, kScalar)) {
         epoch.scalars[prefix + field.key.substr(kScalar.size())] = *number;
       }
@@ -190,7 +210,11 @@ class Printer : public LivePrinter {
 
   void Print(const std::string& line) {
     const std::string text = line + "\n";
-    [[maybe_unused]] const ssize_t n = ::write(STDERR_FILENO, text.data(), text.size());
+    // A terminal that stands still (Ctrl-S) must not hold the recorder: then the line is left out.
+    pollfd room{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
+    if (::poll(&room, 1, 0) == 1) {
+      [[maybe_unused]] const ssize_t n = ::write(STDERR_FILENO, text.data(), text.size());
+    }
     if (!file_.valid()) return;
     if (!base::WriteAll(file_.get(), text, path_).ok()) file_.Reset();
   }

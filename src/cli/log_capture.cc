@@ -14,7 +14,7 @@ constexpr int64_t kTellPeriodNs = 10 * base::kNsPerSecond;
 bool LogCapture::Admit(int64_t t_ns, size_t bytes) {
   if (last_ns_ > 0 && t_ns > last_ns_) {
     budget_ += base::SecondsFromNs(t_ns - last_ns_) * kBytesPerSecond;
-    budget_ = std::min(budget_, 10 * kBytesPerSecond);
+    budget_ = std::min(budget_, kBurstBytes);
   }
   last_ns_ = std::max(last_ns_, t_ns);
   if (static_cast<double>(bytes) > budget_) return false;
@@ -23,7 +23,8 @@ bool LogCapture::Admit(int64_t t_ns, size_t bytes) {
 }
 
 void LogCapture::Take(const CaptureHeader& header, std::string_view bytes) {
-  relay_dropped_ = std::max(relay_dropped_, header.dropped_bytes);
+  copies_dropped_bytes_ += header.dropped_bytes;
+  not_written_bytes_ += header.not_written_bytes;
   if (Admit(header.t_ns, bytes.size())) {
     sink_.Write(model::LogText{.t_ns = header.t_ns,
                                .stream = static_cast<uint8_t>(header.stream),
@@ -36,24 +37,24 @@ void LogCapture::Take(const CaptureHeader& header, std::string_view bytes) {
 
 void LogCapture::TellLosses(int64_t t_ns, bool at_end) {
   if (!at_end && t_ns - told_ns_ < kTellPeriodNs) return;
-  if (thinned_bytes_ > 0) {
+  const auto tell = [&](uint64_t& count, model::LossSeverity severity, const char* kind,
+                        const char* detail, const char* help) {
+    if (count == 0) return;
     sink_.Write(model::Loss{.t_ns = t_ns,
-                            .severity = model::LossSeverity::kInfo,
-                            .kind = "log.thinned",
-                            .count = std::exchange(thinned_bytes_, 0),
-                            .detail = "bytes of output not kept in the run file",
-                            .help = "More than 64 KiB/s was printed; the output itself was passed "
-                                    "on whole."});
-  }
-  if (relay_dropped_ > relay_dropped_told_) {
-    sink_.Write(model::Loss{.t_ns = t_ns,
-                            .severity = model::LossSeverity::kDataLoss,
-                            .kind = "log.copy_dropped",
-                            .count = relay_dropped_ - relay_dropped_told_,
-                            .detail = "bytes of output whose copy found the recorder busy",
-                            .help = "The output itself was passed on whole."});
-    relay_dropped_told_ = relay_dropped_;
-  }
+                            .severity = severity,
+                            .kind = kind,
+                            .count = std::exchange(count, 0),
+                            .detail = detail,
+                            .help = help});
+  };
+  tell(thinned_bytes_, model::LossSeverity::kInfo, "log.thinned",
+       "bytes of output not kept in the run file",
+       "The training printed more than 4 KiB/s for long; the output itself was passed on whole.");
+  tell(copies_dropped_bytes_, model::LossSeverity::kDataLoss, "log.copy_dropped",
+       "bytes of output whose copy found the recorder busy",
+       "The output itself was passed on whole.");
+  tell(not_written_bytes_, model::LossSeverity::kError, "output.not_written",
+       "bytes of output that their destination refused", "Is the disk of the log file full?");
   told_ns_ = t_ns;
 }
 

@@ -19,8 +19,9 @@ struct ControlMessage {
 // Relay -> recorder: this header, then the bytes.
 struct CaptureHeader {
   int64_t t_ns = 0;
-  uint64_t dropped_bytes = 0;  // so far, of copies that found the buffer full; never of the output
-  uint32_t stream = 1;         // as in model::LogText
+  uint64_t dropped_bytes = 0;      // since the last copy: copies that found the buffer full
+  uint64_t not_written_bytes = 0;  // since then: output that its destination refused (a full disk)
+  uint32_t stream = 1;             // as in model::LogText
   uint32_t padding = 0;
 };
 inline constexpr int kCaptureBytes = 32 * 1024;

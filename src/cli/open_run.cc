@@ -2,6 +2,7 @@
 #include "cli/open_run.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -36,6 +37,13 @@ class FileOutput : public Output {
   std::string path_;
   std::ofstream file_;
 };
+
+bool SameFile(const std::string& a, const std::string& b) {
+  struct stat first {
+  }, second{};
+  return ::stat(a.c_str(), &first) == 0 && ::stat(b.c_str(), &second) == 0 &&
+         first.st_dev == second.st_dev && first.st_ino == second.st_ino;
+}
 
 // A stream buffer over descriptor 1 that knows when its reader went away.
 class StdoutBuffer : public std::streambuf {
@@ -145,6 +153,16 @@ base::Result<OpenedRun> OpenNamedRun(const Arguments& arguments) {
   return OpenedRun{.path = path, .run = std::move(run)};
 }
 
+bool IsBeingWritten(const std::string& path) {
+  // The writer holds a lock of the open file description on the main file.
+  const base::Result<base::UniqueFd> fd = base::OpenFile(path, O_RDONLY);
+  if (!fd.ok()) return false;
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  return ::fcntl(fd->get(), F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
 int ExitCodeOf(const Arguments& arguments, const model::Run& run) {
   if (!arguments.Has("strict")) return kExitOk;
   const bool lost = std::any_of(run.losses.begin(), run.losses.end(), [](const model::Loss& loss) {
@@ -153,8 +171,15 @@ int ExitCodeOf(const Arguments& arguments, const model::Run& run) {
   return lost ? kExitPartial : kExitOk;
 }
 
-base::Result<std::unique_ptr<Output>> Output::Open(const std::optional<std::string>& path) {
+base::Result<std::unique_ptr<Output>> Output::Open(const std::optional<std::string>& path,
+                                                   const std::string& input) {
   if (!path || *path == "-") return std::unique_ptr<Output>(std::make_unique<StandardOutput>());
+  if (SameFile(*path, input) || SameFile(*path, input + ".tail")) {
+    return base::Error{.what = "refusing to write over the run that is being read",
+                       .where = *path,
+                       .why = "",
+                       .what_to_do = "give another path with -o"};
+  }
   auto file = std::make_unique<FileOutput>(*path);
   if (!file->good()) return base::SystemError("cannot write", *path, errno);
   return std::unique_ptr<Output>(std::move(file));

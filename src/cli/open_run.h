@@ -35,12 +35,17 @@ struct OpenedRun {
 base::Result<OpenedRun> OpenNamedRun(const Arguments& arguments);
 
 // 4 with --strict when something of the file was lost, else 0.
+// Whether a recorder is writing the file now.
+bool IsBeingWritten(const std::string& path);
+
 int ExitCodeOf(const Arguments& arguments, const model::Run& run);
 
 // A file to write a result to, or stdout for "-" and nothing.
 class Output {
  public:
-  static base::Result<std::unique_ptr<Output>> Open(const std::optional<std::string>& path);
+  // `input` is the run that is being read: writing over it (or its tail) is refused.
+  static base::Result<std::unique_ptr<Output>> Open(const std::optional<std::string>& path,
+                                                    const std::string& input);
   virtual ~Output() = default;
   virtual std::ostream& stream() = 0;
   // Nobody reads what is written any more (EPIPE): stop quietly.

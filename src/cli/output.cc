@@ -4,7 +4,9 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 
+#include "base/file.h"
 #include "base/json_writer.h"
 #include "base/version.h"
 #include "cli/command.h"
@@ -22,14 +24,12 @@ void WriteTool(base::JsonWriter& json) {
 
 }  // namespace
 
-bool PrintOut(std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t n = ::write(STDOUT_FILENO, text.data(), text.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return false;
-    text.remove_prefix(static_cast<size_t>(n));
-  }
-  return true;
+void PrintOut(std::string_view text) {
+  const base::Result<> written = base::WriteAll(STDOUT_FILENO, text, "stdout");
+  if (written.ok()) return;
+  if (written.error().code == EPIPE) std::_Exit(kExitOk);
+  std::fputs(("epochmeter: " + written.error().Message() + "\n").c_str(), stderr);
+  std::_Exit(kExitUnreadable);
 }
 
 int Fail(const Arguments& arguments, const base::Error& error, int exit_code) {

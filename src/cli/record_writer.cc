@@ -2,9 +2,11 @@
 #include "cli/record_writer.h"
 
 #include <atomic>
+#include <cerrno>
 #include <condition_variable>
 #include <cstdio>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -22,20 +24,56 @@ using runfile::RunWriter;
 constexpr int64_t kSlowFlushNs = 50 * base::kNsPerMs;
 constexpr int64_t kSlowPeriodNs = 10 * base::kNsPerSecond;
 constexpr int kSlowFlushesInARow = 5;
+constexpr int64_t kShortestPeriodNs = 100 * base::kNsPerMs;
+
+bool IsDefinition(const model::Record& record) {
+  return std::holds_alternative<model::RunInfo>(record) ||
+         std::holds_alternative<model::EntityDef>(record) ||
+         std::holds_alternative<model::SeriesDef>(record);
+}
+
+// About what a record takes in memory.
+size_t SizeOf(const model::Record& record) {
+  size_t bytes = sizeof(model::Record);
+  if (const auto* samples = std::get_if<model::Samples>(&record)) {
+    bytes += samples->values.size() * sizeof(model::SampleValue);
+  } else if (const auto* text = std::get_if<model::LogText>(&record)) {
+    bytes += text->text.size();
+  } else if (const auto* event = std::get_if<model::Event>(&record)) {
+    for (const model::EventField& field : event->fields) {
+      const auto* value = std::get_if<std::string>(&field.value);
+      bytes += sizeof field + (value == nullptr ? 0 : value->size());
+    }
+  }
+  return bytes;
+}
 
 class ThreadedWriter : public RecordWriter {
  public:
-  explicit ThreadedWriter(std::unique_ptr<RunWriter> writer) : writer_(std::move(writer)) {
-    thread_ = std::thread([this] { Loop(); });
+  explicit ThreadedWriter(std::unique_ptr<RunWriter> writer)
+      : writer_(std::move(writer)),
+        info_(writer_->info()),
+        entities_(writer_->entities()),
+        series_(writer_->series()) {}
+
+  base::Result<> Start() {
+    try {
+      thread_ = std::thread([this] { Loop(); });
+    } catch (const std::system_error& error) {
+      return base::SystemError("cannot start a thread", "writer", error.code().value());
+    }
+    return {};
   }
   ~ThreadedWriter() override { Join(); }
 
   void Write(const model::Record& record) override {
+    const size_t bytes = SizeOf(record);
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (queue_.size() >= kMaxQueuedRecords) {
+    if (queued_bytes_ + bytes > kMaxQueuedBytes && !IsDefinition(record)) {
       ++overflow_;
       return;
     }
+    queued_bytes_ += bytes;
     queue_.push_back(record);
   }
 
@@ -54,8 +92,9 @@ class ThreadedWriter : public RecordWriter {
   }
 
   uint64_t written_bytes() const override { return written_bytes_; }
-  const std::vector<model::EntityDef>& entities() const override { return writer_->entities(); }
-  const std::vector<model::SeriesDef>& series() const override { return writer_->series(); }
+  const std::optional<model::RunInfo>& info() const override { return info_; }
+  const std::vector<model::EntityDef>& entities() const override { return entities_; }
+  const std::vector<model::SeriesDef>& series() const override { return series_; }
 
  private:
   void Join() {
@@ -79,6 +118,8 @@ class ThreadedWriter : public RecordWriter {
   // False when stopping.
   bool WaitForFlush() {
     std::unique_lock<std::mutex> lock(mutex_);
+    // Asked for sooner, not more often than this: clients may send epochs in a loop.
+    wake_.wait_for(lock, std::chrono::nanoseconds(kShortestPeriodNs), [this] { return stopping_; });
     wake_.wait_for(lock, std::chrono::nanoseconds(slow_ ? kSlowPeriodNs : kFlushPeriodNs),
                    [this] { return stopping_ || flush_soon_; });
     flush_soon_ = false;
@@ -91,6 +132,7 @@ class ThreadedWriter : public RecordWriter {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       records.swap(queue_);
+      queued_bytes_ = 0;
       overflow = std::exchange(overflow_, 0);
     }
     for (const model::Record& record : records) writer_->Write(record);
@@ -132,9 +174,13 @@ class ThreadedWriter : public RecordWriter {
             {.key = "flush_s", .value = base::SecondsFromNs(writer_->stats().last_flush_ns)}}});
   }
 
-  std::unique_ptr<RunWriter> writer_;  // of the thread; of the caller of Finish after Join
-  std::mutex mutex_;                   // guards the next four
+  const std::unique_ptr<RunWriter> writer_;  // of the thread; of the caller of Finish after Join
+  const std::optional<model::RunInfo> info_;
+  const std::vector<model::EntityDef> entities_;
+  const std::vector<model::SeriesDef> series_;
+  std::mutex mutex_;  // guards the next five
   std::vector<model::Record> queue_;
+  size_t queued_bytes_ = 0;
   uint64_t overflow_ = 0;
   bool flush_soon_ = false;
   bool stopping_ = false;
@@ -151,9 +197,17 @@ base::Result<std::unique_ptr<RecordWriter>> RecordWriter::Open(const std::string
                                                                const Options& options) {
   RunWriter::Options writer_options;
   writer_options.force = options.force;
-  EPM_ASSIGN(auto writer, options.resume ? RunWriter::Resume(path, writer_options)
-                                         : RunWriter::Create(path, writer_options));
-  return std::unique_ptr<RecordWriter>(std::make_unique<ThreadedWriter>(std::move(writer)));
+  base::Result<std::unique_ptr<RunWriter>> writer = options.resume
+                                                        ? RunWriter::Resume(path, writer_options)
+                                                        : RunWriter::Create(path, writer_options);
+  // The recorder before may have died before it made the file.
+  if (options.resume && !writer.ok() && writer.error().code == ENOENT) {
+    writer = RunWriter::Create(path, writer_options);
+  }
+  if (!writer.ok()) return writer.error();
+  auto threaded = std::make_unique<ThreadedWriter>(std::move(writer).value());
+  EPM_TRY(threaded->Start());
+  return std::unique_ptr<RecordWriter>(std::move(threaded));
 }
 
 }  // namespace epochmeter::cli

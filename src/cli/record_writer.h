@@ -4,10 +4,12 @@
 //
 // Write may be called from any thread and never blocks on the disk. Records are durable within
 // kFlushPeriodNs; when the disk is slower than that, as soon as it allows. When more than
-// kMaxQueuedRecords wait, new ones are dropped and counted as Loss.
+// kMaxQueuedBytes wait, samples, events and text are dropped and counted as Loss, never
+// definitions.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,7 +25,7 @@ class RecordWriter : public model::Sink {
     bool force = false;   // replace an existing file
   };
   static constexpr int64_t kFlushPeriodNs = base::kNsPerSecond / 2;
-  static constexpr size_t kMaxQueuedRecords = 400'000;
+  static constexpr size_t kMaxQueuedBytes = size_t{32} << 20;
 
   static base::Result<std::unique_ptr<RecordWriter>> Open(const std::string& path,
                                                           const Options& options);
@@ -32,7 +34,8 @@ class RecordWriter : public model::Sink {
   // Ends the file in order; the writer takes no more records. The error says what is missing.
   virtual base::Result<> Finish(const model::RunEnd& end) = 0;
   virtual uint64_t written_bytes() const = 0;
-  // What a resumed file defines already; read before the first Write.
+  // What a resumed file holds already, as it was when it was opened.
+  virtual const std::optional<model::RunInfo>& info() const = 0;
   virtual const std::vector<model::EntityDef>& entities() const = 0;
   virtual const std::vector<model::SeriesDef>& series() const = 0;
 };

@@ -3,19 +3,19 @@
 
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <memory>
 
 #include "base/clock.h"
+#include "base/json_writer.h"
 #include "cli/event_receiver.h"
 #include "cli/live_print.h"
 #include "cli/log_capture.h"
@@ -33,8 +33,14 @@ namespace {
 
 constexpr int64_t kAnchorPeriodNs = 300 * base::kNsPerSecond;
 // After the training's end: how long the copy of its last output is waited for.
-constexpr int64_t kLastOutputNs = 2 * base::kNsPerSecond;
+constexpr int64_t kLastOutputNs = 3 * base::kNsPerSecond / 2;
+// So many packets of output between two looks at the clock: a chatty training must not hold
+// samples.
+constexpr int kPacketsAStep = 64;
 constexpr size_t kCapturePacket = sizeof(CaptureHeader) + kCaptureBytes;
+
+// Set by a signal to a recorder without a launcher; the loop looks each time it wakes.
+volatile std::sig_atomic_t g_detach_requested = 0;
 
 // Everything that is recorded goes through here: to the file, and to the live lines when wanted.
 class RecorderSink : public model::Sink {
@@ -79,6 +85,7 @@ class Recorder {
     }
     if (!start.resume)
       Say("epochmeter: recording " + settings_.run_id + " to " + settings_.run_path);
+    resumed_ = start.resume;
     if (start.training_pid > 0) FollowTraining(start.training_pid);
     while (!finished_) Step();
     return Finish();
@@ -88,11 +95,7 @@ class Recorder {
   base::Result<> Open(const RecorderStart& start) {
     EPM_ASSIGN(writer_, RecordWriter::Open(settings_.run_path,
                                            {.resume = start.resume, .force = settings_.force}));
-    if (settings_.print_ns > 0 || !settings_.print_path.empty()) {
-      const int64_t period_ns =
-          settings_.print_ns > 0 ? settings_.print_ns : 5 * base::kNsPerSecond;
-      EPM_ASSIGN(printer_, LivePrinter::Make(period_ns, settings_.print_path));
-    }
+    if (settings_.print_ns > 0 || !settings_.print_path.empty()) MakePrinter();
     sink_ = std::make_unique<RecorderSink>(*writer_, printer_.get());
     registry_ = std::make_unique<model::Registry>(*sink_);
     // A resumed file's ids must mean the same again: same order, same ids.
@@ -101,7 +104,11 @@ class Recorder {
       registry_->AddSeries(series.entity, series.metric, series.period_ns);
     }
     started_ns_ = base::MonotonicNs();
-    if (!start.resume) sink_->Write(DescribeRun(settings_));
+    // Written again after a restart: the recorder before may have died before it was on disk. The
+    // file keeps the first.
+    const model::RunInfo info = DescribeRun(settings_);
+    run_began_ns_ = writer_->info() ? writer_->info()->anchor.mono_ns : info.anchor.mono_ns;
+    sink_->Write(info);
     decoder_ = std::make_unique<ingest::ProtocolDecoder>(
         *registry_, *sink_,
         ingest::ProtocolDecoder::Options{.not_before_ns = OldestEventNs(start)});
@@ -119,8 +126,27 @@ class Recorder {
     return older ? 0 : started_ns_ - kClockSlackNs;
   }
 
+  void MakePrinter() {
+    const int64_t period_ns = settings_.print_ns > 0 ? settings_.print_ns : 5 * base::kNsPerSecond;
+    base::Result<std::unique_ptr<LivePrinter>> printer =
+        LivePrinter::Make(period_ns, settings_.print_path);
+    if (printer.ok()) {
+      printer_ = std::move(printer).value();
+    } else {
+      std::fprintf(stderr, "epochmeter: %s; live lines are off\n",
+                   printer.error().Message().c_str());
+    }
+  }
+
   void Say(const std::string& line) const {
-    if (!settings_.quiet) std::fprintf(stderr, "%s\n", line.c_str());
+    if (settings_.quiet) return;
+    std::string text = line;
+    if (settings_.json) {
+      base::JsonWriter json;
+      json.BeginObject().Field("message", line).Field("run_id", settings_.run_id);
+      text = json.Field("run", settings_.run_path).EndObject().Take();
+    }
+    std::fprintf(stderr, "%s\n", text.c_str());
   }
 
   // Starts what needs the training's pid: the sampler, the process tree, and its end by pidfd.
@@ -136,6 +162,7 @@ class Recorder {
     schedule_ = collect::Schedule::Make(*context_, collect::HostSources(), "recorder");
     if (settings_.gpu) sampler_->Start(pid);
     training_ = base::UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+    if (resumed_) return;
     sink_->Write(model::Event{.t_ns = base::MonotonicNs(),
                               .kind = model::EventKind::kProcess,
                               .rank = {},
@@ -150,6 +177,10 @@ class Recorder {
     if (schedule_) due_ns = std::min(due_ns, schedule_->NextDueNs());
     if (printer_) due_ns = std::min(due_ns, printer_->NextDueNs());
     if (ended_) due_ns = std::min(due_ns, ended_ns_ + kLastOutputNs);
+    // Without a pidfd the training's end is looked for each second.
+    if (!LauncherTellsTheEnd() && !training_.valid()) {
+      due_ns = std::min(due_ns, base::MonotonicNs() + base::kNsPerSecond);
+    }
     return due_ns;
   }
 
@@ -179,12 +210,19 @@ class Recorder {
         {.fd = control_open_ ? channels_.control : -1, .events = POLLIN, .revents = 0},
         {.fd = channels_.capture, .events = POLLIN, .revents = 0},
         {.fd = sampler_->fd(), .events = POLLIN, .revents = 0},
-        {.fd = ended_ ? -1 : training_.get(), .events = POLLIN, .revents = 0}};
-    if (::ppoll(polls, 5, &timeout, nullptr) <= 0) return;
-    // The launcher says how the training ended; without one, only that it did can be known.
-    if (polls[4].revents != 0 && (!control_open_ || channels_.control < 0))
-      End("lost", std::nullopt);
+        {.fd = ended_ || LauncherTellsTheEnd() ? -1 : training_.get(),
+         .events = POLLIN,
+         .revents = 0}};
+    const bool any = ::ppoll(polls, 5, &timeout, nullptr) > 0;
+    if (LauncherTellsTheEnd() || ended_) return;
+    // Without a launcher it can be known only that the training ended.
+    if (any && polls[4].revents != 0) End("lost", std::nullopt);
+    if (!training_.valid() && ::kill(job_.root_pid, 0) != 0) End("lost", std::nullopt);
+    if (g_detach_requested != 0) End("detached", std::nullopt);
   }
+
+  // The launcher says how the training ended, while it is there.
+  bool LauncherTellsTheEnd() const { return control_open_ && channels_.control >= 0; }
 
   void TakeControl() {
     ControlMessage message;
@@ -194,7 +232,8 @@ class Recorder {
       if (n == 0) {
         control_open_ = false;
         if (ended_) finished_ = true;  // the launcher has passed on all output
-        if (!training_.valid() && !ended_) End("lost", std::nullopt);
+        if (job_.root_pid == 0 && !ended_) End("lost", std::nullopt);
+        ::unlink(settings_.socket_path.c_str());  // a launcher that was killed left it
         return;
       }
       if (n != static_cast<ssize_t>(sizeof message)) continue;
@@ -213,8 +252,10 @@ class Recorder {
     end_ = {.t_ns = ended_ns_, .reason = reason, .exit_code = {}, .signal = {}};
     if (status && WIFEXITED(*status)) end_.exit_code = WEXITSTATUS(*status);
     if (status && WIFSIGNALED(*status)) end_.signal = WTERMSIG(*status);
+    sampler_->SampleNow();
     if (schedule_) schedule_->RunAllNow(ended_ns_);
-    if (channels_.control < 0 || !control_open_) finished_ = true;
+    writer_->FlushSoon();
+    if (!LauncherTellsTheEnd()) finished_ = true;
   }
 
   void SampleBoundary(int64_t now_ns) {
@@ -225,8 +266,10 @@ class Recorder {
 
   void TakeCapture() {
     char packet[kCapturePacket];
-    while (channels_.capture >= 0) {
+    for (int i = 0; i < kPacketsAStep && channels_.capture >= 0; ++i) {
       const ssize_t n = ::recv(channels_.capture, packet, sizeof packet, MSG_DONTWAIT);
+      if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
+      if (n <= 0) channels_.capture = -1;  // nobody sends any more
       if (n < static_cast<ssize_t>(sizeof(CaptureHeader))) return;
       CaptureHeader header;
       std::memcpy(&header, packet, sizeof header);
@@ -256,24 +299,26 @@ class Recorder {
                                .severity = model::LossSeverity::kDataLoss,
                                .kind = "recorder.events_dropped",
                                .count = events_dropped_,
-                               .detail = "client events that found 64 MiB of events waiting",
+                               .detail = "client events that found 16 MiB of events waiting",
                                .help = "Send fewer events, or give the recorder a core."});
     }
-    printer_.reset();
     const base::Result<> result = writer_->Finish(end_);
-    Say("epochmeter: " + EndText() + " -> " + settings_.run_path);
+    printer_.reset();
     if (!result.ok()) {
-      Say("epochmeter: " + result.error().Message());
+      std::fprintf(stderr, "epochmeter: recorded in part only: %s\n",
+                   result.error().Message().c_str());
       return kExitPartial;
     }
+    Say("epochmeter: " + EndText() + " -> " + settings_.run_path);
     Say("epochmeter: next: epochmeter report " + settings_.run_path);
     return kExitOk;
   }
 
   std::string EndText() const {
     std::string text =
-        "recorded " + base::FormatDuration(base::SecondsFromNs(ended_ns_ - started_ns_));
-    if (sink_->epochs() > 0) text += ", " + std::to_string(sink_->epochs()) + " epochs";
+        "recorded " + base::FormatDuration(base::SecondsFromNs(ended_ns_ - run_began_ns_));
+    if (sink_->epochs() > 0 && !resumed_)
+      text += ", " + std::to_string(sink_->epochs()) + " epochs";
     if (end_.exit_code) text += ", exit " + std::to_string(*end_.exit_code);
     if (end_.signal) text += ", signal " + std::to_string(*end_.signal);
     return text;
@@ -294,7 +339,8 @@ class Recorder {
   std::unique_ptr<collect::SourceContext> context_;
   std::unique_ptr<collect::Schedule> schedule_;
   base::UniqueFd training_;  // pidfd
-  int64_t started_ns_ = 0, ended_ns_ = 0, next_anchor_ns_ = 0;
+  int64_t started_ns_ = 0, run_began_ns_ = 0, ended_ns_ = 0, next_anchor_ns_ = 0;
+  bool resumed_ = false;
   uint64_t events_dropped_ = 0;
   bool control_open_ = true, ended_ = false, finished_ = false;
   model::RunEnd end_;
@@ -302,26 +348,7 @@ class Recorder {
 
 }  // namespace
 
-base::Result<base::UniqueFd> BindEventSocket(const std::string& path) {
-  base::UniqueFd fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (!fd.valid() || path.size() >= sizeof address.sun_path) {
-    return base::SystemError("cannot make the event socket", path,
-                             fd.valid() ? ENAMETOOLONG : errno,
-                             "set XDG_RUNTIME_DIR to a folder with a short path");
-  }
-  std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-  if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-    return base::SystemError("cannot bind the event socket", path, errno);
-  }
-  ::chmod(path.c_str(), 0600);
-  const int on = 1;
-  const int bytes = 1 << 20;
-  ::setsockopt(fd.get(), SOL_SOCKET, SO_PASSCRED, &on, sizeof on);
-  ::setsockopt(fd.get(), SOL_SOCKET, SO_RCVBUF, &bytes, sizeof bytes);
-  return fd;
-}
+void RequestDetach(int) { g_detach_requested = 1; }
 
 int RunRecorder(const RunSettings& settings, const RecorderChannels& channels,
                 const RecorderStart& start) {

@@ -21,6 +21,12 @@ struct RecorderStart {
 int RunRecorder(const RunSettings& settings, const RecorderChannels& channels,
                 const RecorderStart& start);
 
+// Whether a datagram socket at `path` has a receiver.
+bool SomebodyListens(const std::string& path);
+
+// Signal handler that ends the recording of a recorder without a launcher, in order.
+void RequestDetach(int signal);
+
 // Binds the client socket that `settings` names, for a recorder without a launcher.
 base::Result<base::UniqueFd> BindEventSocket(const std::string& path);
 

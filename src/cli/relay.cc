@@ -4,15 +4,20 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/ioctl.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <termios.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <memory>
+#include <thread>
 #include <utility>
 
 #include "base/clock.h"
@@ -21,12 +26,22 @@
 namespace epochmeter::cli {
 namespace {
 
-volatile std::sig_atomic_t g_window_changed = 0;  // set by SIGWINCH only
+// What the threads of a relay share.
+struct Shared {
+  RelayChannels channels;
+  std::vector<RelayStream> streams;  // for window sizes; each thread closes its own `from` only
+  std::atomic<size_t> drained = 0;
+};
 
-class Relay {
+// Passes one stream on, on a thread of its own: a reader that takes nothing from stdout must not
+// hold stderr as well.
+class StreamRelay {
  public:
-  Relay(std::vector<RelayStream> streams, RelayChannels channels)
-      : streams_(std::move(streams)), channels_(channels) {
+  StreamRelay(Shared& shared, size_t index, base::UniqueFd window_changes)
+      : shared_(shared),
+        stream_(shared.streams[index]),
+        index_(index),
+        window_changes_(std::move(window_changes)) {
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return;  // then tee fails and bytes are copied
     copy_out_ = base::UniqueFd(ends[0]);
@@ -34,170 +49,151 @@ class Relay {
   }
 
   void Run() {
-    while (AnyOpen()) {
-      const bool ready = Wait();
-      if (g_window_changed != 0) CopyWindowSizes();
-      for (RelayStream& stream : streams_) {
-        if (ready && stream.from >= 0) Pass(stream);
+    while (stream_.from >= 0) {
+      if (Wait()) {
+        Pass();
+      } else if (training_ended_) {
+        Answer();
       }
-      if (training_ended_ && !ready) Answer();
     }
     Answer();
   }
 
  private:
-  bool AnyOpen() const {
-    for (const RelayStream& stream : streams_) {
-      if (stream.from >= 0) return true;
-    }
-    return false;
-  }
-
-  // Waits for output, or for the training's end. After the end it only looks whether more is there
-  // (100 ms), then waits again: grandchildren may hold the pipe for long.
+  // Waits for output, or for the training's end; true when there is output. After the end it only
+  // looks whether more is there, answers, and waits again: grandchildren may hold the pipe for
+  // long.
   bool Wait() {
-    std::vector<pollfd> polls;
-    for (const RelayStream& stream : streams_) {
-      if (stream.from >= 0) polls.push_back({.fd = stream.from, .events = POLLIN, .revents = 0});
-    }
-    const size_t stream_count = polls.size();
-    if (!training_ended_)
-      polls.push_back({.fd = channels_.control, .events = POLLIN, .revents = 0});
-    const int timeout_ms = training_ended_ && !answered_ ? 0 : -1;
-    if (::poll(polls.data(), polls.size(), timeout_ms) < 0) return false;
-    if (!training_ended_ && polls.back().revents != 0) training_ended_ = true;
-    for (size_t i = 0; i < stream_count; ++i) {
-      if (polls[i].revents != 0) return true;
-    }
-    return false;
+    pollfd polls[3] = {
+        {.fd = stream_.from, .events = POLLIN, .revents = 0},
+        {.fd = training_ended_ ? -1 : shared_.channels.control, .events = POLLIN, .revents = 0},
+        {.fd = window_changes_.get(), .events = POLLIN, .revents = 0}};
+    if (::poll(polls, 3, training_ended_ && !answered_ ? 0 : -1) < 0) return false;
+    if (polls[1].revents != 0) training_ended_ = true;
+    if (polls[2].revents != 0) CopyWindowSizes();
+    return polls[0].revents != 0;
   }
 
-  void Pass(RelayStream& stream) {
-    pollfd poll_one{.fd = stream.from, .events = POLLIN, .revents = 0};
-    if (::poll(&poll_one, 1, 0) <= 0) return;
-    if (Move(stream)) return;
-    const ssize_t n = ::read(stream.from, payload_ + sizeof(CaptureHeader), kCaptureBytes);
+  void Pass() {
+    if (Move()) return;
+    const ssize_t n = ::read(stream_.from, Bytes(), kCaptureBytes);
     if (n < 0 && (errno == EINTR || errno == EAGAIN)) return;
     if (n <= 0) {  // a pty whose last writer is gone reads as EIO
-      ::close(std::exchange(stream.from, -1));
+      ::close(std::exchange(stream_.from, -1));
       return;
     }
-    if (!Deliver(stream.to, static_cast<size_t>(n))) CloseForTraining(stream);
-    Copy(stream.stream, static_cast<size_t>(n));
+    Deliver(Bytes(), static_cast<size_t>(n));
+    Copy(static_cast<size_t>(n));
   }
 
   // Passes on without taking the bytes into this process: they leave the pipe in the moment in
   // which they reach their destination, so that a relay killed at any instant loses and repeats
   // nothing. False when source or destination can't do that (terminals, files opened for
   // appending).
-  bool Move(RelayStream& stream) {
-    const ssize_t copied = ::tee(stream.from, copy_in_.get(), kCaptureBytes, SPLICE_F_NONBLOCK);
+  bool Move() {
+    const ssize_t copied = ::tee(stream_.from, copy_in_.get(), kCaptureBytes, SPLICE_F_NONBLOCK);
     if (copied <= 0) return copied < 0 && (errno == EAGAIN || errno == EINTR);
     auto left = static_cast<size_t>(copied);
     while (left > 0) {
-      const ssize_t n = ::splice(stream.from, nullptr, stream.to, nullptr, left, 0);
+      const ssize_t n = ::splice(stream_.from, nullptr, stream_.to, nullptr, left, 0);
       if (n > 0) {
         left -= static_cast<size_t>(n);
       } else if (n < 0 && errno == EAGAIN) {
-        pollfd writable{.fd = stream.to, .events = POLLOUT, .revents = 0};
-        ::poll(&writable, 1, -1);
-      } else if (n < 0 && errno == EINVAL) {
-        break;
+        AwaitRoom();
       } else if (n == 0 || errno != EINTR) {
-        CloseForTraining(stream);
-        break;
+        break;  // this destination wants write(2), or fails: Deliver tells which
       }
     }
-    char* const bytes = payload_ + sizeof(CaptureHeader);
-    const ssize_t n = ::read(copy_out_.get(), bytes, static_cast<size_t>(copied));
+    const ssize_t n = ::read(copy_out_.get(), Bytes(), static_cast<size_t>(copied));
     if (n != copied) return true;
-    if (left > 0 && stream.from >= 0)
-      return FinishByCopy(stream, static_cast<size_t>(copied), left);
-    Copy(stream.stream, static_cast<size_t>(copied));
+    if (left > 0) FinishByCopy(Bytes() + (static_cast<size_t>(copied) - left), left);
+    Copy(static_cast<size_t>(copied));
     return true;
   }
 
-  // The last `left` of the `size` bytes in payload_ are still in the pipe and can't be spliced:
-  // writes them, then takes them out.
-  bool FinishByCopy(RelayStream& stream, size_t size, size_t left) {
-    char* const bytes = payload_ + sizeof(CaptureHeader);
-    std::string moved(bytes, size);
-    std::memmove(bytes, moved.data() + (size - left), left);
-    if (!Deliver(stream.to, left)) CloseForTraining(stream);
-    std::memcpy(bytes, moved.data(), size);
-    Copy(stream.stream, size);
-    for (size_t taken = 0; taken < left && stream.from >= 0;) {
-      const ssize_t n = ::read(stream.from, moved.data(), left - taken);
-      if (n > 0) taken += static_cast<size_t>(n);
-      if (n == 0 || (n < 0 && errno != EINTR)) break;
+  // Writes what could not be spliced, then takes it out of the pipe.
+  void FinishByCopy(const char* bytes, size_t size) {
+    Deliver(bytes, size);
+    char scrap[4096];
+    while (size > 0 && stream_.from >= 0) {
+      const ssize_t n = ::read(stream_.from, scrap, std::min(size, sizeof scrap));
+      if (n > 0) size -= static_cast<size_t>(n);
+      if (n == 0 || (n < 0 && errno != EINTR)) return;
     }
-    return true;
   }
 
-  // The destination is gone: closing the source lets the training learn it.
-  void CloseForTraining(RelayStream& stream) {
-    ::close(std::exchange(stream.from, -1));
-    Tell(static_cast<char>(kRelayStreamClosed + (&stream - streams_.data())));
-  }
-
-  bool Deliver(int to, size_t size) {
-    const char* at = payload_ + sizeof(CaptureHeader);
+  // A reader that went away closes the source, so that the training learns it. Any other failure (a
+  // full disk) costs these bytes, which are counted; the training goes on.
+  void Deliver(const char* bytes, size_t size) {
     while (size > 0) {
-      const ssize_t n = ::write(to, at, size);
+      const ssize_t n = ::write(stream_.to, bytes, size);
       if (n > 0) {
-        at += n;
+        bytes += n;
         size -= static_cast<size_t>(n);
       } else if (n < 0 && errno == EAGAIN) {
-        pollfd writable{.fd = to, .events = POLLOUT, .revents = 0};
-        ::poll(&writable, 1, -1);
+        AwaitRoom();
+      } else if (n < 0 && (errno == EPIPE || errno == ECONNRESET)) {
+        ::close(std::exchange(stream_.from, -1));
+        Tell(static_cast<char>(kRelayStreamClosed + index_));
+        return;
       } else if (n < 0 && errno != EINTR) {
-        return false;
+        not_written_bytes_ += size;
+        return;
       }
     }
-    return true;
   }
 
-  void Copy(unsigned stream, size_t size) {
+  void AwaitRoom() const {
+    pollfd writable{.fd = stream_.to, .events = POLLOUT, .revents = 0};
+    ::poll(&writable, 1, -1);
+  }
+
+  void Copy(size_t size) {
     const CaptureHeader header{.t_ns = base::MonotonicNs(),
                                .dropped_bytes = dropped_bytes_,
-                               .stream = stream,
+                               .not_written_bytes = not_written_bytes_,
+                               .stream = stream_.stream,
                                .padding = 0};
     std::memcpy(payload_, &header, sizeof header);
-    const ssize_t n =
-        ::send(channels_.capture, payload_, sizeof header + size, MSG_DONTWAIT | MSG_NOSIGNAL);
-    if (n < 0) dropped_bytes_ += size;
+    const ssize_t n = ::send(shared_.channels.capture, payload_, sizeof header + size,
+                             MSG_DONTWAIT | MSG_NOSIGNAL);
+    dropped_bytes_ = n < 0 ? dropped_bytes_ + size : 0;
+    not_written_bytes_ = n < 0 ? not_written_bytes_ : 0;
   }
 
   void CopyWindowSizes() {
-    g_window_changed = 0;
-    for (const RelayStream& stream : streams_) {
+    signalfd_siginfo info{};
+    while (::read(window_changes_.get(), &info, sizeof info) > 0) {
+    }
+    for (const RelayStream& stream : shared_.streams) {
       winsize size{};
-      if (stream.from >= 0 && ::ioctl(stream.to, TIOCGWINSZ, &size) == 0) {
-        ::ioctl(stream.from, TIOCSWINSZ, &size);
-      }
+      if (::ioctl(stream.to, TIOCGWINSZ, &size) == 0) ::ioctl(stream.from, TIOCSWINSZ, &size);
     }
   }
 
   void Answer() {
-    if (!answered_) Tell(kRelayDrained);
-    answered_ = true;
+    if (std::exchange(answered_, true)) return;
+    if (shared_.drained.fetch_add(1) + 1 == shared_.streams.size()) Tell(kRelayDrained);
   }
 
   void Tell(char message) {
     [[maybe_unused]] const ssize_t n =
-        ::send(channels_.control, &message, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+        ::send(shared_.channels.control, &message, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
   }
 
-  std::vector<RelayStream> streams_;
-  RelayChannels channels_;
+  char* Bytes() { return payload_ + sizeof(CaptureHeader); }
+
+  Shared& shared_;
+  RelayStream stream_;
+  size_t index_;
+  base::UniqueFd window_changes_;      // invalid but in the first thread
   base::UniqueFd copy_out_, copy_in_;  // a pipe that holds the recorder's copy for a moment
   bool training_ended_ = false;
   bool answered_ = false;
-  uint64_t dropped_bytes_ = 0;
+  uint64_t dropped_bytes_ = 0;      // of copies, since the last that was sent
+  uint64_t not_written_bytes_ = 0;  // of the output itself, likewise
   char payload_[sizeof(CaptureHeader) + kCaptureBytes];
 };
-
-void OnWindowChange(int) { g_window_changed = 1; }
 
 // Whether two descriptors are one open file: then their writes are ordered between each other.
 bool SameOpenFile(int a, int b) {
@@ -244,16 +240,32 @@ base::Result<std::pair<base::UniqueFd, base::UniqueFd>> OpenChannel(int destinat
 }  // namespace
 
 void RunRelay(std::vector<RelayStream> streams, RelayChannels channels) {
-  struct sigaction action {};
-  action.sa_handler = OnWindowChange;
-  ::sigaction(SIGWINCH, &action, nullptr);
-  Relay(std::move(streams), channels).Run();
+  sigset_t window;
+  sigemptyset(&window);
+  sigaddset(&window, SIGWINCH);
+  ::sigprocmask(SIG_BLOCK, &window, nullptr);
+  base::UniqueFd window_changes(::signalfd(-1, &window, SFD_CLOEXEC | SFD_NONBLOCK));
+  Shared shared{.channels = channels, .streams = std::move(streams)};
+  std::vector<std::unique_ptr<StreamRelay>> relays;
+  for (size_t i = 0; i < shared.streams.size(); ++i) {
+    relays.push_back(std::make_unique<StreamRelay>(shared, i, std::move(window_changes)));
+  }
+  std::vector<std::thread> threads;
+  for (size_t i = 1; i < relays.size(); ++i)
+    threads.emplace_back([&relays, i] { relays[i]->Run(); });
+  if (!relays.empty()) relays[0]->Run();
+  for (std::thread& thread : threads) thread.join();
 }
 
 base::Result<OutputPlan> PlanOutput() {
   OutputPlan plan;
-  const bool has_out = ::fcntl(STDOUT_FILENO, F_GETFD) >= 0;
-  const bool has_err = ::fcntl(STDERR_FILENO, F_GETFD) >= 0;
+  // A standard descriptor that closes on exec is one that was closed when we were started.
+  const auto given = [](int fd) {
+    const int flags = ::fcntl(fd, F_GETFD);
+    return flags >= 0 && (flags & FD_CLOEXEC) == 0;
+  };
+  const bool has_out = given(STDOUT_FILENO);
+  const bool has_err = given(STDERR_FILENO);
   const bool together = has_out && has_err && SameOpenFile(STDOUT_FILENO, STDERR_FILENO);
   if (has_out) {
     EPM_ASSIGN(auto channel, OpenChannel(STDOUT_FILENO));

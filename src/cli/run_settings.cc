@@ -63,7 +63,8 @@ std::string ExpandTemplate(std::string text, const RunSettings& settings) {
        {"{rand}", RandomHex(6)},
        {"{rank}", rank.empty() ? "0" : rank}}};
   for (const auto& [key, value] : replacements) {
-    for (size_t at = text.find(key); at != std::string::npos; at = text.find(key)) {
+    for (size_t at = text.find(key); at != std::string::npos;
+         at = text.find(key, at + value.size())) {
       text.replace(at, key.size(), value);
     }
   }
@@ -190,13 +191,22 @@ base::Result<RunSettings> MakeRunSettings(const Arguments& arguments) {
   settings.gpu = !arguments.Has("no-gpu");
   settings.force = arguments.Has("force");
   settings.quiet = arguments.Has("quiet");
+  settings.json = arguments.json();
   EPM_ASSIGN(settings.labels, TagFlags(arguments));
   settings.run_path = RunsFolder(arguments) + "/" + settings.run_id + ".emr";
   if (const auto output = arguments.Value("output")) {
+    if (output->empty()) {
+      return base::Error{.what = "--output is empty",
+                         .where = "",
+                         .why = "",
+                         .what_to_do = "name a file or folder",
+                         .code = kUsageError};
+    }
     settings.run_path = ExpandTemplate(*output, settings);
     struct stat info {};
     const bool folder = ::stat(settings.run_path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
     if (folder || base::EndsWith(settings.run_path, "/")) {
+      while (base::EndsWith(settings.run_path, "/")) settings.run_path.pop_back();
       settings.run_path += "/" + settings.run_id + ".emr";
     }
   }

@@ -24,6 +24,7 @@ struct RunSettings {
   bool gpu = true;
   bool force = false;  // an existing run file is replaced
   bool quiet = false;
+  bool json = false;     // what is said on stderr is one JSON object a line
   model::Labels labels;  // --tag k=v
   std::vector<std::string> command;
 };

@@ -92,9 +92,14 @@ class Link : public SamplerLink {
       Reap("the driver did not answer for " +
            base::FormatDuration(base::SecondsFromNs(SilenceNs())));
     }
+    ReapDying();
     if (pid_ < 0 && restart_at_ns_ > 0 && restart_at_ns_ <= now_ns) {
-      ++restarts_;
-      Spawn();
+      // One that is stuck in the driver can't be killed yet: two would wait for the same lock.
+      if (dying_pid_ > 0) {
+        restart_at_ns_ = now_ns + kFirstRestartNs;
+      } else {
+        Spawn();
+      }
     }
   }
 
@@ -116,8 +121,6 @@ class Link : public SamplerLink {
     Kill();
     restart_at_ns_ = 0;
   }
-
-  int restarts() const override { return restarts_; }
 
  private:
   int64_t SilenceNs() const { return std::max(kLongestSilenceNs, 10 * interval_ns_); }
@@ -148,8 +151,8 @@ class Link : public SamplerLink {
       channel_.Reset();
       return Delay();
     }
-    seen_ = std::make_unique<SeenSeriesSink>(sink_);
-    remap_ = std::make_unique<model::RemapSink>(registry_, *seen_);
+    started_ns_ = base::MonotonicNs();
+    remap_ = std::make_unique<model::RemapSink>(registry_, seen_);
   }
 
   void Delay() {
@@ -165,7 +168,7 @@ class Link : public SamplerLink {
       if (n == 0) return false;
       if (n < 0) return errno == EAGAIN || errno == EINTR;
       last_heard_ns_ = base::MonotonicNs();
-      if (last_heard_ns_ - spawned_ok_ns_ > kLongestRestartNs) delay_ns_ = kFirstRestartNs;
+      if (last_heard_ns_ - started_ns_ > kLongestRestartNs) delay_ns_ = kFirstRestartNs;
       Decode(std::string_view(packet_).substr(0, static_cast<size_t>(n)));
     }
   }
@@ -185,14 +188,10 @@ class Link : public SamplerLink {
 
   void Reap(const std::string& why) {
     channel_.Reset();
-    int status = 0;
-    if (pid_ > 0) ::kill(pid_, SIGKILL);
-    if (pid_ > 0) ::waitpid(pid_, &status, 0);
-    pid_ = -1;
-    std::string detail = why;
-    if (WIFSIGNALED(status)) detail += " by signal " + std::to_string(WTERMSIG(status));
+    KillProcess();
+    const std::string& detail = why;
     const int64_t now_ns = base::MonotonicNs();
-    if (seen_) seen_->TellGone(now_ns, detail);
+    seen_.TellGone(now_ns, detail);
     sink_.Write(model::Event{.t_ns = now_ns,
                              .kind = model::EventKind::kSource,
                              .rank = {},
@@ -201,16 +200,24 @@ class Link : public SamplerLink {
                              .name = "sampler",
                              .fields = {{.key = "state", .value = std::string("gone")},
                                         {.key = "detail", .value = detail}}});
-    spawned_ok_ns_ = now_ns;
     Delay();
   }
 
   void Kill() {
     channel_.Reset();
+    KillProcess();
+  }
+
+  // Never waits: a process that hangs in the driver dies when the driver lets it.
+  void KillProcess() {
     if (pid_ <= 0) return;
     ::kill(pid_, SIGKILL);
-    ::waitpid(pid_, nullptr, 0);
-    pid_ = -1;
+    dying_pid_ = std::exchange(pid_, -1);
+    ReapDying();
+  }
+
+  void ReapDying() {
+    if (dying_pid_ > 0 && ::waitpid(dying_pid_, nullptr, WNOHANG) != 0) dying_pid_ = -1;
   }
 
   model::Registry& registry_;
@@ -218,16 +225,16 @@ class Link : public SamplerLink {
   int64_t interval_ns_;
   int32_t training_pid_ = 0;
   pid_t pid_ = -1;
+  pid_t dying_pid_ = -1;  // killed, not yet dead
   base::UniqueFd channel_;
-  std::unique_ptr<SeenSeriesSink> seen_;
+  SeenSeriesSink seen_{sink_};
   std::unique_ptr<model::RemapSink> remap_;
   std::string packet_;
   int64_t last_heard_ns_ = 0;
   int64_t last_sample_ns_ = 0;
-  int64_t spawned_ok_ns_ = 0;
+  int64_t started_ns_ = 0;
   int64_t restart_at_ns_ = 0;
   int64_t delay_ns_ = kFirstRestartNs;
-  int restarts_ = 0;
 };
 
 }  // namespace

@@ -28,7 +28,6 @@ class SamplerLink {
   virtual void SampleNow() = 0;
   // A last sample, waited for at most 300 ms, then the process is ended.
   virtual void Stop() = 0;
-  virtual int restarts() const = 0;
 };
 
 }  // namespace epochmeter::cli

@@ -5,6 +5,7 @@ EPOCHMETER_CRASH_ROUNDS sets the rounds of each kind (3 here, 100 in the long fo
 """
 import datetime
 import os
+import pathlib
 import random
 import signal
 import time
@@ -36,6 +37,15 @@ def run_with_kill(tool, victim, moment_s, env=None, flags=(), quiet=True):
 
 def seconds(timestamp):
     return datetime.datetime.fromisoformat(timestamp.replace("Z", "+00:00")).timestamp()
+
+
+def alive(pid):
+    """Neither gone nor a zombie that nobody has waited for yet."""
+    try:
+        stat = pathlib.Path("/proc", str(pid), "stat").read_text()
+    except OSError:
+        return False
+    return stat[stat.rindex(")") + 2] != "Z"
 
 
 def recorded_steps(tool):
@@ -110,18 +120,21 @@ def test_relay_killed_the_training_goes_on(tool, round_number):
     assert out == EXPECTED_OUT and err == EXPECTED_ERR
 
 
-def test_launcher_killed_the_recorder_finishes_the_file(tool):
-    process = tool.start(python(), PROGRAMS / "steps.py", 50, 0.02, 1, 0, flags=["-q"])
+def test_launcher_killed_ends_the_training_as_without_us_and_the_file_in_order(tool):
+    process = tool.start(python(), PROGRAMS / "steps.py", 500, 0.02, 1, 0, flags=["-q"])
     find_helper(process.pid, "epm-recorder")
-    time.sleep(0.4)
+    training = find_helper(process.pid, os.path.basename(python()))
+    time.sleep(1.0)
     process.kill()
     process.communicate(timeout=60)
     deadline = time.monotonic() + 10
     while (tool.tmp / "run.emr.tail").exists() and time.monotonic() < deadline:
         time.sleep(0.1)
+    assert not alive(training)
     data = tool.report()
     assert data["run"]["exit"]["reason"] == "lost"
-    assert sum(e["steps"] for e in data["epochs"]) == 50
+    assert 10 <= sum(e["steps"] for e in data["epochs"]) < 500
+    assert list((tool.tmp / "sockets").rglob("*.sock")) == []
 
 
 def test_file_of_a_killed_run_is_readable_and_recoverable(tool):

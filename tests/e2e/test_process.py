@@ -192,3 +192,110 @@ def test_run_inside_run_joins_the_outer_recorder(tool):
     assert done.returncode == 4
     assert not (tool.tmp / "epochmeter-runs").exists()
     assert sum(e["steps"] for e in tool.report()["epochs"]) == 5
+
+
+def test_signals_ignored_by_the_caller_do_not_confuse_us(tool):
+    """SIGCHLD ignored, as some job managers leave it: children could not be waited for."""
+    done = tool.record("sh", "-c", "exit 5", preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+    assert done.returncode == 5
+
+
+def test_the_training_gets_the_callers_dispositions_and_descriptors(tool):
+    script = ("import os, signal; print(signal.getsignal(signal.SIGUSR2) == signal.SIG_IGN, "
+              "sorted(int(f) for f in os.listdir('/proc/self/fd'))[:-1], signal.pthread_sigmask(0, []))")
+
+    def ignore():
+        signal.signal(signal.SIGUSR2, signal.SIG_IGN)
+    plain = subprocess.run([python(), "-c", script], capture_output=True, env=tool.env(), preexec_fn=ignore)
+    ours = tool.record(python(), "-c", script, preexec_fn=ignore)
+    assert ours.stdout == plain.stdout
+
+
+def test_closed_standard_descriptors(tool):
+    script = f"{BINARY} run -q -o {tool.run_file} -- sh -c 'exit 6' <&- >&- 2>&-"
+    done = subprocess.run(["bash", "-c", script], env=tool.env(), timeout=60)
+    assert done.returncode == 6
+    assert tool.report()["run"]["exit"]["exit_code"] == 6
+
+
+def test_unusual_signals_reach_the_training(tool):
+    script = ("import signal, time\n"
+              "signal.signal(signal.SIGALRM, lambda n, f: exit(42))\n"
+              "print('ready', flush=True)\n"
+              "while True: time.sleep(0.05)\n")
+    process = tool.start(python(), "-c", script)
+    assert process.stdout.readline() == b"ready\n"
+    process.send_signal(signal.SIGALRM)
+    process.communicate(timeout=20)
+    assert process.returncode == 42
+
+
+def test_a_full_destination_costs_only_what_did_not_fit(tool):
+    done = subprocess.run([BINARY, "run", "-o", str(tool.run_file), "--", "sh", "-c", "echo lost; echo told >&2; exit 7"],
+                          stdout=open("/dev/full", "wb"), stderr=subprocess.PIPE, env=tool.env(), timeout=60)
+    assert done.returncode == 7 and b"told" in done.stderr
+    assert any(loss["kind"] == "output.not_written" for loss in tool.report()["losses"])
+
+
+def test_a_stuck_reader_of_stdout_does_not_hold_stderr(tool):
+    script = "import sys\nfor i in range(200): sys.stderr.write('e%d\\n' % i)\nsys.stderr.flush()\nsys.stdout.write('x' * 300000)\n"
+    process = tool.start(python(), "-c", script, flags=["-q"])
+    err = b""
+    deadline = time.monotonic() + 20
+    while err.count(b"\n") < 200 and time.monotonic() < deadline:
+        err += os.read(process.stderr.fileno(), 65536)
+    assert err.count(b"\n") == 200
+    out, _ = process.communicate(timeout=20)
+    assert out == b"x" * 300000 and process.returncode == 0
+
+
+def test_a_mistyped_command_leaves_no_run(tool):
+    done = tool.record("pyhton", "train.py")
+    assert done.returncode == 127 and not tool.run_file.exists()
+
+
+def test_devices_and_the_run_itself_are_not_overwritten(tool):
+    assert tool.record("true").returncode == 0
+    before = tool.run_file.read_bytes()
+    for words in (["report", tool.run_file, "-o", tool.run_file], ["export", tool.run_file, "-o", tool.run_file],
+                  ["dump", tool.run_file, "-o", tool.run_file]):
+        done = tool.call(*words)
+        assert done.returncode != 0 and b"refusing" in done.stderr, words
+    assert tool.run_file.read_bytes() == before
+    fifo = tool.tmp / "fifo"
+    os.mkfifo(fifo)
+    done = tool.call("run", "-o", fifo, "--force", "--", "sh", "-c", "exit 3")
+    assert done.returncode == 3 and fifo.is_fifo()
+
+
+def test_attach_ends_in_order_on_sigterm(tool):
+    sleeper = subprocess.Popen(["sleep", "60"])
+    process = subprocess.Popen([BINARY, "attach", "-o", str(tool.run_file), str(sleeper.pid)], env=tool.env(), cwd=tool.tmp,
+                               stderr=subprocess.PIPE)
+    try:
+        time.sleep(1.2)
+        process.terminate()
+        process.communicate(timeout=20)
+        assert process.returncode == 0
+        assert sleeper.poll() is None
+        assert not (tool.tmp / "run.emr.tail").exists()
+        assert tool.report()["run"]["exit"]["reason"] == "detached"
+    finally:
+        sleeper.kill()
+        sleeper.wait()
+
+
+def test_processes_without_ranks_stay_apart(tool):
+    script = ("import multiprocessing, epochmeter, time\n"
+              "def work(n):\n"
+              "    epochmeter.start()\n"
+              "    for epoch in range(2):\n"
+              "        for _ in epochmeter.steps(range(10), epoch=epoch): time.sleep(0.005)\n"
+              "if __name__ == '__main__':\n"
+              "    ps = [multiprocessing.get_context('fork').Process(target=work, args=(i,)) for i in range(3)]\n"
+              "    [p.start() for p in ps]; [p.join() for p in ps]\n")
+    path = tool.tmp / "many.py"
+    path.write_text(script)
+    assert tool.record(python(), path).returncode == 0
+    rows = tool.report()["epochs"]
+    assert sorted((r["epoch"], r["steps"]) for r in rows) == [(0, 10)] * 3 + [(1, 10)] * 3
