@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "base/clock.h"
@@ -145,10 +146,11 @@ class Printer : public LivePrinter {
   }
 
   void AddEvent(const model::Event& event) {
-    const int32_t rank = event.rank.value_or(model::kNoRank);
+    const model::ProcessKey rank = model::ProcessOf(event);
     if (open_.size() + ended_.size() > kMostRanks) return;
     if (event.kind == model::EventKind::kEpochBegin) {
       FlushEnded(rank);
+      seen_.insert(rank);
       OpenEpoch& epoch = open_[rank] = OpenEpoch();
       epoch.epoch = event.epoch.value_or(0);
       epoch.begin_ns = event.t_ns;
@@ -181,17 +183,17 @@ class Printer : public LivePrinter {
   }
 
   // An epoch is printed once its validation is known, or something else has begun.
-  void FlushEnded(int32_t rank) {
+  void FlushEnded(const model::ProcessKey& rank) {
     const auto found = ended_.find(rank);
     if (found == ended_.end()) return;
     PrintEpoch(rank, found->second);
     ended_.erase(found);
   }
 
-  void PrintEpoch(int32_t rank, const OpenEpoch& epoch) {
+  void PrintEpoch(const model::ProcessKey& key, const OpenEpoch& epoch) {
     render::LiveEpoch line;
-    if (rank != model::kNoRank) line.rank = rank;
-    line.many_ranks = rank > 0 || open_.size() + ended_.size() > 1;
+    if (key.rank != model::kNoRank) line.rank = key.rank;
+    line.many_ranks = seen_.size() > 1;
     line.epoch = epoch.epoch;
     line.duration_s = base::SecondsFromNs(epoch.end_ns - epoch.begin_ns);
     if (epoch.steps > 0) line.steps = epoch.steps;
@@ -227,7 +229,8 @@ class Printer : public LivePrinter {
   std::map<model::SeriesId, model::SeriesDef> series_;
   std::map<std::string, double> cpu_;  // by label
   std::optional<double> memory_total_;
-  std::map<int32_t, OpenEpoch> open_, ended_;  // by rank
+  std::map<model::ProcessKey, OpenEpoch> open_, ended_;
+  std::set<model::ProcessKey> seen_;  // that have begun an epoch
 };
 
 }  // namespace

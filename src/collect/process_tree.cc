@@ -186,8 +186,11 @@ class ProcessTree : public Source {
     });
     const TreeCounts& total = counters_.totals();
     Give(out, kCpu, static_cast<double>(total[kCpuTicks]) / ticks_per_s_);
-    Give(out, kRss, static_cast<double>(rss_pages) * page_bytes_);
-    Give(out, kThreads, static_cast<double>(threads));
+    // After its last process has ended the tree has no memory, rather than 0 bytes of it.
+    if (processes > 0) {
+      Give(out, kRss, static_cast<double>(rss_pages) * page_bytes_);
+      Give(out, kThreads, static_cast<double>(threads));
+    }
     Give(out, kProcesses, static_cast<double>(processes));
     Give(out, kMajor, static_cast<double>(total[kMajorFaults]));
     if (io_error_ != 0) {
@@ -216,15 +219,17 @@ class ProcessTree : public Source {
 
   void SampleFds(model::Samples& out) {
     int64_t sum = 0;
+    bool any = false;
     for (const ProcStat& stat : members_.members()) {
       if (stat.ended()) continue;
+      any = true;
       const int64_t count = CountFds(stat.key.pid);
       if (count < 0 && errno != ENOENT && errno != ESRCH) {
         return Withhold(out, kFds, errno, "/proc/PID/fd");
       }
       sum += std::max<int64_t>(count, 0);
     }
-    Give(out, kFds, static_cast<double>(sum));
+    if (any) Give(out, kFds, static_cast<double>(sum));
   }
 
   void SampleSwitches(model::Samples& out) {
@@ -270,12 +275,14 @@ class ProcessTree : public Source {
 
   void SamplePss(model::Samples& out) {
     uint64_t sum_kib = 0;
+    bool any = false;
     for (const ProcStat& stat : members_.members()) {
       if (stat.ended()) continue;
       const std::string name = fmt::format("{}/smaps_rollup", stat.key.pid);
       const int error = ReadAt(members_.proc_fd(), name.c_str(), buffer_);
       const auto kib = error == 0 ? NumberOfKey(buffer_, "Pss:") : std::nullopt;
       if (kib) {
+        any = true;
         sum_kib += *kib;
         continue;
       }
@@ -283,7 +290,7 @@ class ProcessTree : public Source {
       if (!now || now->ended()) continue;  // it ended meanwhile
       return Withhold(out, kPss, error != 0 ? error : EINVAL, "/proc/PID/smaps_rollup");
     }
-    Give(out, kPss, static_cast<double>(sum_kib) * 1024);
+    if (any) Give(out, kPss, static_cast<double>(sum_kib) * 1024);
   }
 
   const SourceContext context_;
