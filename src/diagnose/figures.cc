@@ -217,8 +217,7 @@ void AddCpuRatio(const SeriesReader& reader, const std::vector<Target>& targets)
   for (size_t i = 0; i < targets.size(); ++i) {
     if (!sums[i].part || sums[i].all_s <= 0) continue;
     targets[i].host->emplace_back(
-        "cpu_ratio",
-        RateStat(targets[i], times, *sums[i].part, sums[i].busy_s / sums[i].all_s));
+        "cpu_ratio", RateStat(targets[i], times, *sums[i].part, sums[i].busy_s / sums[i].all_s));
   }
 }
 
@@ -251,8 +250,8 @@ void AddCores(const SeriesDef& series, const SeriesColumn& column,
     if (!part || LengthSeconds(*part) <= 0) continue;
     const std::optional<double> delta = CounterDelta(column, series.period_ns, *part);
     if (!delta) continue;
-    target.process->emplace_back(
-        "cpu_cores", RateStat(target, column, *part, *delta / LengthSeconds(*part)));
+    target.process->emplace_back("cpu_cores",
+                                 RateStat(target, column, *part, *delta / LengthSeconds(*part)));
   }
 }
 

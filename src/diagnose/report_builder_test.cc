@@ -165,8 +165,7 @@ TEST(CpuFigures, OfAnEpochWithoutReadingsAreNamedWithTheReason) {
   const model::Report report = BuildReport(builder.Finish());
   ASSERT_EQ(report.epochs.size(), 2U);
   EXPECT_EQ(Find(report.epochs[0].host, "cpu_ratio"), nullptr);
-  EXPECT_EQ(ReasonOf(report, "host CPU in epoch 0, 1"),
-            "too few readings of its counters in it");
+  EXPECT_EQ(ReasonOf(report, "host CPU in epoch 0, 1"), "too few readings of its counters in it");
   EXPECT_EQ(ReasonOf(report, "job CPU in epoch 0, 1"), "too few readings of its counters in it");
 }
 
@@ -225,8 +224,7 @@ TEST(Duration, IsFromTheStartOfTheRecordingToItsEnd) {
                                .boot_id = {},
                                .anchor = {.mono_ns = Ns(10), .boot_ns = 0, .wall_ns = 0},
                                .attributes = {}});
-  builder.Write(
-      model::RunEnd{.t_ns = Ns(14), .reason = "exited", .exit_code = 0, .signal = {}});
+  builder.Write(model::RunEnd{.t_ns = Ns(14), .reason = "exited", .exit_code = 0, .signal = {}});
   builder.Write(OfPid(20, EventKind::kMark, 1));
   EXPECT_EQ(BuildReport(builder.Finish()).duration_s, 4);
 }

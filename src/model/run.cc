@@ -54,7 +54,8 @@ void Summary::Append(const Summary& later) {
 
 std::optional<double> Summary::Mean() const {
   if (count == 0) return {};
-  if (weight_s > 0) return weighted_sum / weight_s;
+  // Rounding must not carry the mean of a constant beyond the constant.
+  if (weight_s > 0) return std::clamp(weighted_sum / weight_s, min, max);
   return sum / static_cast<double>(count);
 }
 

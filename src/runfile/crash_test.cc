@@ -385,9 +385,8 @@ std::string FinishedFile(const Recording& recording) {
 }
 
 size_t CountLosses(const std::vector<model::Loss>& losses, std::string_view kind) {
-  return static_cast<size_t>(std::count_if(losses.begin(), losses.end(), [&](const auto& loss) {
-    return loss.kind == kind;
-  }));
+  return static_cast<size_t>(std::count_if(losses.begin(), losses.end(),
+                                           [&](const auto& loss) { return loss.kind == kind; }));
 }
 
 TEST(CutCopy, IsRecoveredWithoutThrowingAByteAwayAndStillSaysSoLater) {

@@ -223,8 +223,9 @@ base::Result<> Writer::CheckStillThere() const {
   return base::Error{.what = "the run file is no longer at its path",
                      .where = path_,
                      .why = "it was deleted, moved or replaced while it was being recorded",
-                     .what_to_do = "leave a run file alone until its run has ended; a moved one "
-                                   "holds what was sealed before",
+                     .what_to_do =
+                         "leave a run file alone until its run has ended; a moved one "
+                         "holds what was sealed before",
                      .code = ENOENT};
 }
 

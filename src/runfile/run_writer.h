@@ -32,14 +32,14 @@ struct WriterStats {
   uint64_t records = 0;          // taken by Write
   uint64_t dropped_records = 0;  // given up for want of memory while the disk failed, or too large
   uint64_t dropped_log_bytes = 0;  // of output, which goes first where room is short
-  uint64_t dropped_values = 0;   // of undefined series, or beyond what their resolution can store
-  uint64_t flushes = 0;          // that reached the disk
-  uint64_t failed_flushes = 0;   // that did not; their records are kept
-  uint64_t seals = 0;            // chunk sets written by this writer
-  uint64_t failed_seals = 0;     // tried again later; the tail keeps everything
-  uint64_t bytes_written = 0;    // to both files
-  uint64_t pending_bytes = 0;    // in memory only, not yet on the disk
-  int64_t last_flush_ns = 0;     // duration of the last Flush, waiting for the disk included
+  uint64_t dropped_values = 0;     // of undefined series, or beyond what their resolution can store
+  uint64_t flushes = 0;            // that reached the disk
+  uint64_t failed_flushes = 0;     // that did not; their records are kept
+  uint64_t seals = 0;              // chunk sets written by this writer
+  uint64_t failed_seals = 0;       // tried again later; the tail keeps everything
+  uint64_t bytes_written = 0;      // to both files
+  uint64_t pending_bytes = 0;      // in memory only, not yet on the disk
+  int64_t last_flush_ns = 0;       // duration of the last Flush, waiting for the disk included
 };
 
 class RunWriter : public model::Sink {

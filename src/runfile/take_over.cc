@@ -128,8 +128,8 @@ void Writer::TellLosses(std::vector<model::Loss> losses) {
     loss.t_ns = unsealed_.last_ns();
     if (torn && !of_tail) loss.detail += "; these bytes are kept in " + saved_path_;
     // A take-over that was interrupted may have told it before.
-    const bool known = std::any_of(
-        known_losses_.begin(), known_losses_.end(), [&loss](const model::Loss& other) {
+    const bool known =
+        std::any_of(known_losses_.begin(), known_losses_.end(), [&loss](const model::Loss& other) {
           return other.kind == loss.kind && other.detail == loss.detail;
         });
     if (!known) Keep(loss);
@@ -140,8 +140,7 @@ void Writer::TellLosses(std::vector<model::Loss> losses) {
 namespace {
 
 base::Result<std::unique_ptr<Writer>> OpenDead(const std::string& path,
-                                               const RunWriter::Options& options,
-                                               bool* finished) {
+                                               const RunWriter::Options& options, bool* finished) {
   FileSystem& file_system =
       options.file_system != nullptr ? *options.file_system : PosixFileSystem();
   EPM_ASSIGN(RunFiles files, OpenRunFiles(file_system, path, OpenMode::kReadWrite));
@@ -184,8 +183,7 @@ base::Result<Recovery> RecoverRun(const std::string& path, FileSystem* file_syst
   RunWriter::Options options;
   options.file_system = file_system;
   Recovery recovery;
-  EPM_ASSIGN(std::unique_ptr<Writer> writer,
-             OpenDead(path, options, &recovery.already_finished));
+  EPM_ASSIGN(std::unique_ptr<Writer> writer, OpenDead(path, options, &recovery.already_finished));
   recovery.losses = writer->losses();
   recovery.saved_path = writer->saved_path();
   if (recovery.already_finished) return recovery;

@@ -101,7 +101,7 @@ class Writer : public RunWriter {
   Pending pending_;             // the output in it is the last in unsealed_ too
   Unsealed unsealed_;
   int flushes_until_seal_ = 0;  // back-off after a failed seal
-  bool created_ = false;      // the files are ours to remove
+  bool created_ = false;        // the files are ours to remove
   bool end_written_ = false;
   bool finished_ = false;
   uint64_t sealed_values_ = 0, sets_ = 0;
