@@ -16,6 +16,19 @@
 namespace epochmeter::cli {
 namespace {
 
+constexpr FlagSpec kDirFlag = {
+    .name = "dir", .value_name = "FOLDER", .help = "folder of runs [epochmeter-runs]"};
+constexpr FlagSpec kLangFlag = {.name = "lang", .value_name = "LANG", .help = "en or zh [en]"};
+constexpr FlagSpec kColorFlag = {
+    .name = "color", .value_name = "WHEN", .help = "auto, always or never [auto]"};
+constexpr FlagSpec kAsciiFlag = {.name = "ascii",
+                                 .value_name = "",
+                                 .help = "no characters beyond ASCII",
+                                 .kind = FlagKind::kSwitch};
+constexpr FlagSpec kStrictFlag = {.name = "strict",
+                                  .value_name = "",
+                                  .help = "end with 4 when parts of the file were lost",
+                                  .kind = FlagKind::kSwitch};
 constexpr FlagSpec kReportFlags[] = {
     {.name = "format",
      .short_name = 'f',
@@ -25,17 +38,11 @@ constexpr FlagSpec kReportFlags[] = {
      .short_name = 'o',
      .value_name = "PATH",
      .help = "file, or stem for several formats [stdout]"},
-    {.name = "dir", .value_name = "FOLDER", .help = "folder of runs [epochmeter-runs]"},
-    {.name = "lang", .value_name = "LANG", .help = "en or zh [en]"},
-    {.name = "color", .value_name = "WHEN", .help = "auto, always or never [auto]"},
-    {.name = "ascii",
-     .value_name = "",
-     .help = "no characters beyond ASCII",
-     .kind = FlagKind::kSwitch},
-    {.name = "strict",
-     .value_name = "",
-     .help = "end with 4 when parts of the file were lost",
-     .kind = FlagKind::kSwitch},
+    kDirFlag,
+    kLangFlag,
+    kColorFlag,
+    kAsciiFlag,
+    kStrictFlag,
 };
 
 std::string Getenv(const char* name) {
@@ -103,7 +110,7 @@ base::Result<render::TextOptions> MakeTextOptions(const Arguments& arguments,
 // Where one of several formats goes: the path itself for one, STEM.EXT for more.
 std::optional<std::string> OutputPath(const Arguments& arguments, std::string_view extension,
                                       bool several) {
-  const std::optional<std::string> path = arguments.Value("output");
+  std::optional<std::string> path = arguments.Value("output");
   if (!several || !path || *path == "-") return path;
   return *path + "." + std::string(extension);
 }
@@ -151,17 +158,7 @@ int RunReport(const Arguments& arguments) {
 }
 
 constexpr FlagSpec kSummaryFlags[] = {
-    {.name = "dir", .value_name = "FOLDER", .help = "folder of runs [epochmeter-runs]"},
-    {.name = "lang", .value_name = "LANG", .help = "en or zh [en]"},
-    {.name = "color", .value_name = "WHEN", .help = "auto, always or never [auto]"},
-    {.name = "ascii",
-     .value_name = "",
-     .help = "no characters beyond ASCII",
-     .kind = FlagKind::kSwitch},
-    {.name = "strict",
-     .value_name = "",
-     .help = "end with 4 when parts of the file were lost",
-     .kind = FlagKind::kSwitch},
+    kDirFlag, kLangFlag, kColorFlag, kAsciiFlag, kStrictFlag,
 };
 
 int RunSummary(const Arguments& arguments) {

@@ -17,25 +17,47 @@
 namespace epochmeter::cli {
 namespace {
 
+constexpr FlagSpec kOutputFlag = {
+    .name = "output",
+    .short_name = 'o',
+    .value_name = "PATH",
+    .help = "run file or folder; takes {name} {time} {host} {rank} {job} {rand}"};
+constexpr FlagSpec kDirFlag = {
+    .name = "dir", .value_name = "FOLDER", .help = "folder of runs [epochmeter-runs]"};
+constexpr FlagSpec kNameFlag = {
+    .name = "name", .value_name = "NAME", .help = "name in the run id [the script's]"};
+constexpr FlagSpec kIntervalFlag = {.name = "interval",
+                                    .short_name = 'i',
+                                    .value_name = "TIME",
+                                    .help = "sampling tick, 100ms to 60s [1s]"};
+constexpr FlagSpec kPrintFlag = {.name = "print",
+                                 .value_name = "TIME",
+                                 .help = "print a line per GPU so often, and one per epoch"};
+constexpr FlagSpec kPrintFileFlag = {
+    .name = "print-file", .value_name = "PATH", .help = "append those lines to a file as well"};
+constexpr FlagSpec kTagFlag = {.name = "tag",
+                               .value_name = "KEY=VALUE",
+                               .help = "label of the run, repeatable",
+                               .kind = FlagKind::kRepeated};
+constexpr FlagSpec kNoGpuFlag = {
+    .name = "no-gpu", .value_name = "", .help = "start no GPU sampler", .kind = FlagKind::kSwitch};
+constexpr FlagSpec kForceFlag = {.name = "force",
+                                 .value_name = "",
+                                 .help = "replace an existing run file",
+                                 .kind = FlagKind::kSwitch};
+constexpr FlagSpec kQuietFlag = {.name = "quiet",
+                                 .short_name = 'q',
+                                 .value_name = "",
+                                 .help = "say nothing on stderr but errors",
+                                 .kind = FlagKind::kSwitch};
 constexpr FlagSpec kRecordFlags[] = {
-    {.name = "output",
-     .short_name = 'o',
-     .value_name = "PATH",
-     .help = "run file or folder; takes {name} {time} {host} {rank} {job} {rand}"},
-    {.name = "dir", .value_name = "FOLDER", .help = "folder of runs [epochmeter-runs]"},
-    {.name = "name", .value_name = "NAME", .help = "name in the run id [the script's]"},
-    {.name = "interval",
-     .short_name = 'i',
-     .value_name = "TIME",
-     .help = "sampling tick, 100ms to 60s [1s]"},
-    {.name = "print",
-     .value_name = "TIME",
-     .help = "print a line per GPU so often, and one per epoch"},
-    {.name = "print-file", .value_name = "PATH", .help = "append those lines to a file as well"},
-    {.name = "tag",
-     .value_name = "KEY=VALUE",
-     .help = "label of the run, repeatable",
-     .kind = FlagKind::kRepeated},
+    kOutputFlag,
+    kDirFlag,
+    kNameFlag,
+    kIntervalFlag,
+    kPrintFlag,
+    kPrintFileFlag,
+    kTagFlag,
     {.name = "no-hooks",
      .value_name = "",
      .help = "leave Python alone: no epochs from hooks",
@@ -44,16 +66,9 @@ constexpr FlagSpec kRecordFlags[] = {
      .value_name = "",
      .help = "keep no copy of the output",
      .kind = FlagKind::kSwitch},
-    {.name = "no-gpu", .value_name = "", .help = "start no GPU sampler", .kind = FlagKind::kSwitch},
-    {.name = "force",
-     .value_name = "",
-     .help = "replace an existing run file",
-     .kind = FlagKind::kSwitch},
-    {.name = "quiet",
-     .short_name = 'q',
-     .value_name = "",
-     .help = "say nothing on stderr but errors",
-     .kind = FlagKind::kSwitch},
+    kNoGpuFlag,
+    kForceFlag,
+    kQuietFlag,
 };
 
 // A recorder further up records this process already, by environment and process tree: a `run` in a
@@ -145,32 +160,17 @@ int RunAttach(const Arguments& arguments) {
 }
 
 constexpr FlagSpec kAttachFlags[] = {
-    {.name = "output", .short_name = 'o', .value_name = "PATH", .help = "run file or folder"},
-    {.name = "dir", .value_name = "FOLDER", .help = "folder of runs [epochmeter-runs]"},
-    {.name = "name", .value_name = "NAME", .help = "name in the run id"},
-    {.name = "interval",
-     .short_name = 'i',
-     .value_name = "TIME",
-     .help = "sampling tick, 100ms to 60s [1s]"},
+    kOutputFlag,
+    kDirFlag,
+    kNameFlag,
+    kIntervalFlag,
     {.name = "socket", .value_name = "PATH", .help = "listen for client events here"},
-    {.name = "print",
-     .value_name = "TIME",
-     .help = "print a line per GPU so often, and one per epoch"},
-    {.name = "print-file", .value_name = "PATH", .help = "append those lines to a file as well"},
-    {.name = "tag",
-     .value_name = "KEY=VALUE",
-     .help = "label of the run, repeatable",
-     .kind = FlagKind::kRepeated},
-    {.name = "no-gpu", .value_name = "", .help = "start no GPU sampler", .kind = FlagKind::kSwitch},
-    {.name = "force",
-     .value_name = "",
-     .help = "replace an existing run file",
-     .kind = FlagKind::kSwitch},
-    {.name = "quiet",
-     .short_name = 'q',
-     .value_name = "",
-     .help = "say nothing on stderr but errors",
-     .kind = FlagKind::kSwitch},
+    kPrintFlag,
+    kPrintFileFlag,
+    kTagFlag,
+    kNoGpuFlag,
+    kForceFlag,
+    kQuietFlag,
 };
 
 }  // namespace

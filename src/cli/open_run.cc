@@ -103,7 +103,7 @@ base::Result<std::vector<FoundRun>> FindRuns(const std::string& folder) {
   for (const dirent* entry = ::readdir(dir); entry != nullptr; entry = ::readdir(dir)) {
     const std::string name = entry->d_name;
     if (!base::EndsWith(name, kSuffix)) continue;
-    FoundRun run{.path = folder + "/" + name,
+    FoundRun run{.path = base::Join({folder, name}, "/"),
                  .run_id = name.substr(0, name.size() - kSuffix.size())};
     struct stat info {};
     if (::stat(run.path.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) continue;

@@ -248,7 +248,8 @@ void RunRelay(std::vector<RelayStream> streams, RelayChannels channels) {
   Shared shared{.channels = channels, .streams = std::move(streams)};
   std::vector<std::unique_ptr<StreamRelay>> relays;
   for (size_t i = 0; i < shared.streams.size(); ++i) {
-    relays.push_back(std::make_unique<StreamRelay>(shared, i, std::move(window_changes)));
+    relays.push_back(std::make_unique<StreamRelay>(
+        shared, i, base::UniqueFd(i == 0 ? window_changes.Release() : -1)));
   }
   std::vector<std::thread> threads;
   for (size_t i = 1; i < relays.size(); ++i)

@@ -136,6 +136,7 @@ class Link : public SamplerLink {
         "epochmeter",    "internal-sampler",           "--channel",  std::to_string(theirs.get()),
         "--interval-ns", std::to_string(interval_ns_), "--root-pid", std::to_string(training_pid_)};
     std::vector<char*> argv;
+    argv.reserve(words.size() + 1);
     for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
     argv.push_back(nullptr);
     const int bytes = 1 << 20;

@@ -147,8 +147,8 @@ std::string EpochsWithout(const model::Report& report, model::StatTable model::E
 // The CPU figures of epochs that are too short, or in which too little was read.
 void AddEpochsWithout(const model::Report& report, std::string_view reason,
                       std::vector<NotMeasured>* list) {
-  const auto add = [&](std::string subject, const model::StatTable& whole, std::string_view field,
-                       model::StatTable model::EpochRow::*table) {
+  const auto add = [&](const std::string& subject, const model::StatTable& whole,
+                       std::string_view field, model::StatTable model::EpochRow::*table) {
     const std::string epochs = EpochsWithout(report, table, field);
     if (epochs.empty() || !HasFigure(whole, field)) return;
     list->push_back({.subject = subject + " in " + epochs, .reason = std::string(reason)});
@@ -185,7 +185,9 @@ std::vector<NotMeasured> FindNotMeasured(const Run& run, const model::Report& re
     const bool gpu = std::all_of(sources.begin(), sources.end(), IsGpuSource);
     gpu_source_failed |= gpu;
     std::string subject = base::Join(sources, ", ");
-    if (gpu) subject = run.EntitiesOf(Scope::kGpu).empty() ? "GPU" : "GPU (" + subject + ")";
+    if (gpu)
+      subject =
+          run.EntitiesOf(Scope::kGpu).empty() ? "GPU" : base::Join({"GPU (", subject, ")"}, "");
     list.push_back({.subject = std::move(subject), .reason = reason});
   }
   AddStates(run, &list);

@@ -80,6 +80,7 @@ std::optional<std::vector<int32_t>> OwnGpus(const model::Run& run, const RankEve
   }
   if (!only_rank || gpus.empty()) return {};
   std::vector<int32_t> all;
+  all.reserve(gpus.size());
   for (const EntityDef* gpu : gpus) all.push_back(GpuIndex(*gpu));
   std::sort(all.begin(), all.end());
   return all;

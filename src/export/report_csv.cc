@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "base/strings.h"
 #include "export/exporters.h"
 #include "export/text_fields.h"
 
@@ -141,7 +142,7 @@ void AddPhase(const Report& report, const std::string& name, std::vector<Column>
     for (const auto& [scalar, value] : phase->scalars) AddUnique(scalar, &scalars);
   }
   for (const std::string& scalar : scalars) {
-    columns->push_back({name + "_" + scalar, [name, scalar](const EpochRow& row) {
+    columns->push_back({base::Join({name, scalar}, "_"), [name, scalar](const EpochRow& row) {
                           const model::PhaseStats* phase = FindPhase(row, name);
                           return phase == nullptr ? "" : ScalarCell(phase->scalars, scalar);
                         }});
@@ -171,6 +172,7 @@ base::Result<> Write(const Run& run, const Report& report, const ExportOptions& 
   AddGpus(report, &columns);
   AddNamed(report, &columns);
   std::vector<std::string> cells;
+  cells.reserve(columns.size());
   for (const Column& column : columns) cells.push_back(CsvCell(column.name));
   WriteCsvRow(cells, out);
   for (const EpochRow& row : report.epochs) {

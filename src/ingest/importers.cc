@@ -8,10 +8,10 @@
 namespace epochmeter::ingest {
 
 std::span<const ImporterDef> Importers() {
-  static const std::array<ImporterDef, 1> list = {
+  static const std::array<ImporterDef, 1> kList = {
       kRecordingImporter,
   };
-  return list;
+  return kList;
 }
 
 const ImporterDef* FindImporter(std::string_view name) {

@@ -92,10 +92,12 @@ inline constexpr int32_t kNoRank = -1;
 // A process of the training: its rank, or, without one, the process id that events then carry as
 // the field "pid" (0 when they don't). Those with a rank have no pid here.
 struct ProcessKey {
+  // A rank alone is a key. NOLINTNEXTLINE(google-explicit-constructor)
   ProcessKey(int32_t its_rank = kNoRank, int64_t its_pid = 0) : rank(its_rank), pid(its_pid) {}
   int32_t rank;
   int64_t pid;
-  auto operator<=>(const ProcessKey&) const = default;
+  auto operator<=>(const ProcessKey&) const =
+      default;  // NOLINT(modernize-use-nullptr): not our 0, clang-tidy 14
 };
 ProcessKey ProcessOf(const Event& event);
 
