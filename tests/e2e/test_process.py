@@ -27,9 +27,17 @@ def test_exit_code_is_the_trainings(tool, code):
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGSEGV, signal.SIGINT])
 def test_death_by_signal_is_passed_on(tool, number):
-    done = tool.record("sh", "-c", f"kill -{int(number)} $$")
+    def default():  # a caller in the background may have handed down SIGINT as ignored
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    done = tool.record("sh", "-c", f"kill -{int(number)} $$", preexec_fn=default)
     assert done.returncode == -number
     assert tool.report()["run"]["exit"]["signal"] == number
+
+
+def test_an_ignored_signal_stays_ignored(tool):
+    def ignore():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    assert tool.record("sh", "-c", "kill -2 $$; exit 6", preexec_fn=ignore).returncode == 6
 
 
 def test_command_that_is_not_there_or_not_executable(tool):
