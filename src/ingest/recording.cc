@@ -96,7 +96,8 @@ class Recording {
 std::string FindFile(const std::string& folder, const std::string& name) {
   std::error_code error;
   for (const char* ending : {".gz", ""}) {
-    const std::string path = folder + "/" + name + ending;
+    std::string path = folder;
+    path.append("/").append(name).append(ending);
     if (fs::exists(path, error)) return path;
   }
   return {};

@@ -172,6 +172,7 @@ bool IsUnknown(const ColumnPlan& plan) {
 
 std::vector<std::string> LayOutPlans(const std::vector<ColumnPlan>& plans) {
   std::vector<TableColumn> columns;
+  columns.reserve(plans.size());
   for (const ColumnPlan& plan : plans) columns.push_back(plan.column);
   return LayOut(columns, "  ");
 }

@@ -44,6 +44,7 @@ std::string GpuModels(const Run& run, const Report& report) {
     }
   }
   std::vector<std::string> parts;
+  parts.reserve(models.size());
   for (const auto& [name, count] : models) {
     parts.push_back(fmt::format("{} × {}", count, name.empty() ? "GPU" : name));
   }
@@ -77,7 +78,7 @@ std::string EndText(const Run& run, const TextOptions& options) {
 }
 
 std::string RunName(const Run& run) {
-  const std::string name = RunAttribute(run, "name");
+  std::string name = RunAttribute(run, "name");
   if (!name.empty()) return name;
   return run.info ? run.info->run_id : std::string();
 }

@@ -21,14 +21,14 @@ struct FreeCompressor {
 
 // One a thread: making a context costs more than compressing a column.
 ZSTD_CCtx* Compressor() {
-  thread_local const std::unique_ptr<ZSTD_CCtx, FreeCompressor> context = [] {
+  thread_local const std::unique_ptr<ZSTD_CCtx, FreeCompressor> kContext = [] {
     std::unique_ptr<ZSTD_CCtx, FreeCompressor> made(ZSTD_createCCtx());
     EPM_CHECK(made != nullptr);
     ZSTD_CCtx_setParameter(made.get(), ZSTD_c_compressionLevel, kLevel);
     ZSTD_CCtx_setParameter(made.get(), ZSTD_c_contentSizeFlag, 0);  // the caller keeps the size
     return made;
   }();
-  return context.get();
+  return kContext.get();
 }
 
 struct FreeDecompressor {
@@ -36,9 +36,9 @@ struct FreeDecompressor {
 };
 
 ZSTD_DCtx* Decompressor() {
-  thread_local const std::unique_ptr<ZSTD_DCtx, FreeDecompressor> context(ZSTD_createDCtx());
-  EPM_CHECK(context != nullptr);
-  return context.get();
+  thread_local const std::unique_ptr<ZSTD_DCtx, FreeDecompressor> kContext(ZSTD_createDCtx());
+  EPM_CHECK(kContext != nullptr);
+  return kContext.get();
 }
 
 std::string ToPlanes(const std::vector<uint64_t>& words, size_t planes) {

@@ -110,7 +110,7 @@ bool Writer::MakeRoom(const model::Record& record) {
 
 base::Result<> Writer::FlushPending() {
   const std::string bytes = pending_.records() + pending_.log();
-  const base::Result<> written =
+  base::Result<> written =
       tail_sealed_ ? CreateTail(bytes) : AppendPending(tail_, tail_generation_, bytes);
   if (written.ok()) {
     ForgetPending();
@@ -347,7 +347,7 @@ base::Result<> Writer::ClearPath() {
     auto old = file_system_.Open(path_, OpenMode::kReadWrite);
     if (old.ok()) EPM_TRY((*old)->Lock());
     for (const std::string& path : {path_, tail}) {
-      const base::Result<> removed = file_system_.Remove(path);
+      base::Result<> removed = file_system_.Remove(path);
       if (!removed.ok() && removed.error().code != ENOENT) return removed;
     }
   } else if (file_system_.Open(tail, OpenMode::kRead).ok()) {

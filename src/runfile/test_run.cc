@@ -28,7 +28,8 @@ class RunMaker {
         .attributes = {{"command", "python train.py"}, {"host", "h\xFF"}}});
     for (uint32_t i = 0; i < 2; ++i) records_.push_back(random_.Entity(i));
     for (int i = 0; i < series; ++i) {
-      series_.push_back(random_.Series(static_cast<model::SeriesId>(i), i % 2));
+      series_.push_back(
+          random_.Series(static_cast<model::SeriesId>(i), static_cast<model::EntityId>(i % 2)));
       records_.push_back(series_.back());
       level_.push_back(random_.Real(0, 1000));
     }
