@@ -27,6 +27,15 @@ void SplitSeconds(int64_t ns, time_t* seconds, int64_t* rest_ns) {
   *rest_ns = rest;
 }
 
+// Calendar fields of a wall time by gmtime_r or localtime_r, and the ns beyond the second.
+tm Fields(int64_t wall_ns, tm* (*convert)(const time_t*, tm*), int64_t* rest_ns) {
+  time_t seconds = 0;
+  SplitSeconds(wall_ns, &seconds, rest_ns);
+  tm parts{};
+  convert(&seconds, &parts);
+  return parts;
+}
+
 }  // namespace
 
 int64_t MonotonicNs() { return ReadClock(CLOCK_MONOTONIC); }
@@ -42,32 +51,23 @@ ClockAnchor ReadClockAnchor() {
 }
 
 std::string FormatUtc(int64_t wall_ns) {
-  time_t seconds = 0;
   int64_t rest = 0;
-  SplitSeconds(wall_ns, &seconds, &rest);
-  tm parts{};
-  gmtime_r(&seconds, &parts);
+  const tm parts = Fields(wall_ns, gmtime_r, &rest);
   return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", parts.tm_year + 1900,
                      parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec,
                      rest / kNsPerMs);
 }
 
 std::string FormatUtcCompact(int64_t wall_ns) {
-  time_t seconds = 0;
   int64_t rest = 0;
-  SplitSeconds(wall_ns, &seconds, &rest);
-  tm parts{};
-  gmtime_r(&seconds, &parts);
+  const tm parts = Fields(wall_ns, gmtime_r, &rest);
   return fmt::format("{:04}{:02}{:02}T{:02}{:02}{:02}Z", parts.tm_year + 1900, parts.tm_mon + 1,
                      parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec);
 }
 
 std::string FormatLocalTime(int64_t wall_ns) {
-  time_t seconds = 0;
   int64_t rest = 0;
-  SplitSeconds(wall_ns, &seconds, &rest);
-  tm parts{};
-  localtime_r(&seconds, &parts);
+  const tm parts = Fields(wall_ns, localtime_r, &rest);
   return fmt::format("{:02}:{:02}:{:02}", parts.tm_hour, parts.tm_min, parts.tm_sec);
 }
 

@@ -36,6 +36,15 @@ constexpr int64_t kRecorderFinishNs = 2 * base::kNsPerSecond;
 // The training's output waits while its relay is away.
 constexpr int64_t kLongestRelayRestartNs = base::kNsPerSecond;
 
+// As exec wants it; borrows the words.
+std::vector<char*> ArgvOf(const std::vector<std::string>& command) {
+  std::vector<char*> words;
+  words.reserve(command.size() + 1);
+  for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  return words;
+}
+
 void SetEnvironment(const RunSettings& settings) {
   ::setenv("EPOCHMETER_RUN_ID", settings.run_id.c_str(), 1);
   ::setenv("EPOCHMETER_SOCKET", settings.socket_path.c_str(), 1);
@@ -180,11 +189,7 @@ class Launcher {
     signals_.Restore();
     // Who kills the command that it started kills the training, as without us.
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    std::vector<char*> words;
-    for (const std::string& word : settings_.command) {
-      words.push_back(const_cast<char*>(word.c_str()));
-    }
-    words.push_back(nullptr);
+    const std::vector<char*> words = ArgvOf(settings_.command);
     ::execvp(words[0], words.data());
     const int exec_errno = errno;
     [[maybe_unused]] const ssize_t n = ::write(failure_fd, &exec_errno, sizeof exec_errno);
@@ -350,10 +355,7 @@ std::string PythonFolder() {
 }
 
 int ExecPlainly(const std::vector<std::string>& command) {
-  std::vector<char*> words;
-  words.reserve(command.size() + 1);
-  for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
-  words.push_back(nullptr);
+  const std::vector<char*> words = ArgvOf(command);
   ::execvp(words[0], words.data());
   const int exec_errno = errno;
   std::fprintf(stderr, "epochmeter: cannot run %s: %s\n", words[0], std::strerror(exec_errno));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/record_writer.h"
 
-#include <atomic>
 #include <cerrno>
 #include <condition_variable>
 #include <cstdio>
@@ -86,12 +85,9 @@ class ThreadedWriter : public RecordWriter {
   base::Result<> Finish(const model::RunEnd& end) override {
     Join();
     WriteQueued();
-    base::Result<> result = writer_->Finish(end);
-    written_bytes_ = writer_->stats().bytes_written;
-    return result;
+    return writer_->Finish(end);
   }
 
-  uint64_t written_bytes() const override { return written_bytes_; }
   const std::optional<model::RunInfo>& info() const override { return info_; }
   const std::vector<model::EntityDef>& entities() const override { return entities_; }
   const std::vector<model::SeriesDef>& series() const override { return series_; }
@@ -111,7 +107,6 @@ class ThreadedWriter : public RecordWriter {
       WriteQueued();
       const base::Result<> flushed = writer_->Flush();
       Judge(flushed);
-      written_bytes_ = writer_->stats().bytes_written;
     }
   }
 
@@ -185,7 +180,6 @@ class ThreadedWriter : public RecordWriter {
   bool flush_soon_ = false;
   bool stopping_ = false;
   std::condition_variable wake_;
-  std::atomic<uint64_t> written_bytes_ = 0;
   bool failing_ = false, slow_ = false;  // of the thread
   int slow_in_a_row_ = 0;
   std::thread thread_;

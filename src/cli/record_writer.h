@@ -33,7 +33,6 @@ class RecordWriter : public model::Sink {
   virtual void FlushSoon() = 0;
   // Ends the file in order; the writer takes no more records. The error says what is missing.
   virtual base::Result<> Finish(const model::RunEnd& end) = 0;
-  virtual uint64_t written_bytes() const = 0;
   // What a resumed file holds already, as it was when it was opened.
   virtual const std::optional<model::RunInfo>& info() const = 0;
   virtual const std::vector<model::EntityDef>& entities() const = 0;
