@@ -2,22 +2,37 @@
 """Waits for a framework's module to be imported, then installs our hook into it.
 
 Loaded at the start of every Python under `epochmeter run`, long before anything else of this
-package: it imports nothing but sys, and its cost per import of the training is one look-up in a
-dictionary.
+package: it imports nothing but os and sys, and its cost per import of the training is one look-up
+in a dictionary.
+
+Only modules that hold the code itself are waited for, never a package that imports its parts on
+first use: whichever way the training comes to them, the import passes through here. A module that
+is half imported, or whose loader cannot be shadowed, is looked at again at later imports.
 """
 
 from __future__ import annotations
 
+import os
 import sys
-from typing import Any, Callable, Dict, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
-# Module to wait for -> our module with install(module).
-HOOKS: Dict[str, str] = {
-    "paddle.hapi.model": "epochmeter._frameworks.paddle_hapi",
-}
+# One line a hook: the module to wait for, and our file, whose install(module) is called with it.
+# install() may be called again with the same module, as after a reload: it marks what it wraps.
+# What install() raises is said once on stderr, and that hook is off.
+HOOKS: Tuple[Tuple[str, str], ...] = (
+    ("paddle.hapi.model", "epochmeter._frameworks.paddle_hapi"),
+)
+
+# EPOCHMETER_HOOKS is what `epochmeter run --no-hooks` sets: start() installs none then either.
+_SWITCH = "EPOCHMETER_HOOKS"
+
+_complained: Dict[str, bool] = {}
 
 
 def _complain(what: str, error: BaseException) -> None:
+    if what in _complained:
+        return
+    _complained[what] = True
     try:
         sys.stderr.write(
             f"epochmeter: cannot hook {what} ({type(error).__name__}: {error}); "
@@ -28,30 +43,59 @@ def _complain(what: str, error: BaseException) -> None:
 
 
 def _install(name: str, module: Any) -> None:
-    try:
-        __import__(HOOKS[name])
-        sys.modules[HOOKS[name]].install(module)
-    except Exception as error:
-        _complain(name, error)
+    for trigger, ours in HOOKS:
+        if trigger != name:
+            continue
+        try:
+            __import__(ours)
+            sys.modules[ours].install(module)
+        except Exception as error:
+            _complain(name, error)
+
+
+def _half_imported(module: Any) -> bool:
+    return bool(getattr(getattr(module, "__spec__", None), "_initializing", False))
 
 
 class Finder:
-    """A meta path finder that finds nothing itself: asks the others, wraps one exec_module."""
+    """A meta path finder that finds nothing itself: asks the others, wraps one exec_module.
+
+    It stays for good: a module may be reloaded, or imported anew after it was thrown out.
+    """
 
     def __init__(self) -> None:
-        self._waiting: Dict[str, bool] = {name: True for name in HOOKS if name not in sys.modules}
+        self._names = {name for name, _ in HOOKS}
+        # Names to look at again, when the next import comes by.
+        self._later: List[str] = []
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        if name not in self._waiting:
+        if self._later:
+            self.look_again()
+        if name not in self._names:
             return None
         spec = self._ask_others(name, path, target)
         if spec is not None and spec.loader is not None:
             try:
                 self._wrap(name, spec.loader)
-            except Exception as error:
-                self._done(name)
-                _complain(name, error)
+            except Exception:
+                # A class as its own loader, or one without attributes of its own.
+                self._later.append(name)
         return spec
+
+    def look_again(self) -> None:
+        """Hooks what was half imported when it came by, and by now is whole."""
+        waiting, self._later = self._later, []
+        for name in waiting:
+            module = sys.modules.get(name)
+            if module is not None and not _half_imported(module):
+                _install(name, module)
+            else:
+                self._later.append(name)
+
+    def hook_present(self) -> None:
+        """Hooks what the training had imported before us."""
+        self._later = [name for name in sorted(self._names) if name in sys.modules]
+        self.look_again()
 
     def _ask_others(self, name: str, path: Any, target: Any) -> Any:
         for finder in list(sys.meta_path):
@@ -64,23 +108,25 @@ class Finder:
         return None
 
     def _wrap(self, name: str, loader: Any) -> None:
-        """Shadows exec_module on this one loader object until it has run once."""
+        """Shadows exec_module on this one loader object until it has run `name` once.
+
+        The loader may be asked for other modules too, and not at all for this one.
+        """
+        if isinstance(loader, type):
+            raise TypeError("the loader is a class, which all modules share")
         original: Callable[[Any], Any] = loader.exec_module
 
         def exec_module(module: Any) -> Any:
-            del loader.exec_module
+            if getattr(module, "__name__", None) != name:
+                return original(module)
+            if vars(loader).get("exec_module") is exec_module:
+                del loader.exec_module
             result = original(module)
-            self._done(name)
-            _install(name, module)
+            # A module may have put something else in its place.
+            _install(name, sys.modules.get(name, module))
             return result
 
         loader.exec_module = exec_module
-
-    def _done(self, name: str) -> None:
-        """`name` needs no more watching; with nothing left the finder goes away."""
-        self._waiting.pop(name, None)
-        if not self._waiting and self in sys.meta_path:
-            sys.meta_path.remove(self)
 
 
 class Package:
@@ -94,23 +140,22 @@ class Package:
         return self._find(name, [self._folder]) if name == "epochmeter" and path is None else None
 
 
-def _present() -> Tuple[str, ...]:
-    return tuple(type(finder).__name__ for finder in sys.meta_path if _ours(finder))
-
-
 def _ours(finder: Any) -> bool:
-    return getattr(type(finder), "__module__", "").rpartition(".")[2] == "_watch"
+    """By name: the start of Python loads this file apart from the package, as another module."""
+    kind = type(finder)
+    module = getattr(kind, "__module__", "").rpartition(".")[2]
+    return module == "_watch" and kind.__name__ == "Finder"
 
 
 def watch() -> Optional[Finder]:
     """Hooks what is imported already and waits for the rest. Calling it again does nothing new."""
-    for name in HOOKS:
-        module = sys.modules.get(name)
-        if module is not None and hasattr(module, "config_callbacks"):
-            _install(name, module)
-    if "Finder" in _present():
+    if os.environ.get(_SWITCH, "").strip().lower() in ("0", "off", "false", "no"):
         return None
+    for finder in sys.meta_path:
+        if _ours(finder):
+            finder.look_again()  # type: ignore[attr-defined]
+            return None
     finder = Finder()
-    if finder._waiting:
-        sys.meta_path.insert(0, finder)
+    sys.meta_path.insert(0, finder)
+    finder.hook_present()
     return finder

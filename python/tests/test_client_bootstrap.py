@@ -132,9 +132,7 @@ def fake_paddle(tmp_path: Path, model: str = "") -> str:
     return str(tmp_path)
 
 
-def test_watched_module_keeps_its_loader_and_the_finder_goes_away(
-    recorder: FakeRecorder, tmp_path: Path
-) -> None:
+def test_watched_module_keeps_its_loader_as_it_was(recorder: FakeRecorder, tmp_path: Path) -> None:
     script = (
         "import sys, paddle.hapi.model as m, importlib.machinery as k\n"
         "print(type(m.__loader__) is k.SourceFileLoader)\n"
@@ -144,7 +142,100 @@ def test_watched_module_keeps_its_loader_and_the_finder_goes_away(
     )
     done = run_python(script, recorder.path, bootstrap=True, PYTHONPATH=fake_paddle(tmp_path))
     assert done.stderr == ""
-    assert done.stdout.splitlines() == ["True", "True", "True 1 True", "[]"]
+    assert done.stdout.splitlines() == ["True", "True", "True 1 True", "['Finder']"]
+
+
+HOOKED = "print(m.VALUE, getattr(m.config_callbacks, '_epochmeter', False))\n"
+
+
+def test_module_that_is_reloaded_or_thrown_out_is_hooked_again(
+    recorder: FakeRecorder, tmp_path: Path
+) -> None:
+    script = (
+        "import sys, importlib, paddle.hapi.model as m\n"
+        "m.VALUE = 5; importlib.reload(m)\n" + HOOKED + "del sys.modules['paddle.hapi.model']\n"
+        "m = importlib.import_module('paddle.hapi.model')\n" + HOOKED
+    )
+    done = run_python(script, recorder.path, bootstrap=True, PYTHONPATH=fake_paddle(tmp_path))
+    assert (done.stdout, done.stderr) == ("1 True\n1 True\n", "")
+
+
+def test_module_that_is_only_looked_for_is_hooked_when_it_comes(
+    recorder: FakeRecorder, tmp_path: Path
+) -> None:
+    script = (
+        "import importlib.util\n"
+        "importlib.util.find_spec('paddle.hapi.model')\n"
+        "import paddle.hapi.model as m\n" + HOOKED
+    )
+    done = run_python(script, recorder.path, bootstrap=True, PYTHONPATH=fake_paddle(tmp_path))
+    assert (done.stdout, done.stderr) == ("1 True\n", "")
+
+
+def test_module_behind_a_lazy_loader_is_hooked_when_it_runs(
+    recorder: FakeRecorder, tmp_path: Path
+) -> None:
+    script = (
+        "import importlib.util, sys, paddle.hapi\n"
+        "spec = importlib.util.find_spec('paddle.hapi.model')\n"
+        "spec.loader = importlib.util.LazyLoader(spec.loader)\n"
+        "m = importlib.util.module_from_spec(spec)\n"
+        "sys.modules['paddle.hapi.model'] = m\n"
+        "spec.loader.exec_module(m)\n" + HOOKED
+    )
+    done = run_python(script, recorder.path, bootstrap=True, PYTHONPATH=fake_paddle(tmp_path))
+    assert (done.stdout, done.stderr) == ("1 True\n", "")
+
+
+@pytest.mark.parametrize("how", ["class", "slots"])
+def test_loader_that_cannot_be_shadowed_is_left_alone_and_hooked_at_the_next_import(
+    recorder: FakeRecorder, tmp_path: Path, how: str
+) -> None:
+    script = (
+        "import sys, importlib.machinery as k\n"
+        "class Plain:\n"
+        "    __slots__ = ()\n"
+        "    @staticmethod\n    def create_module(spec): return None\n"
+        "    @staticmethod\n    def exec_module(module):\n"
+        "        module.VALUE = 3; module.config_callbacks = lambda: 1\n"
+        "class Own:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'paddle.hapi.model':\n"
+        f"            loader = Plain if {how == 'class'} else Plain()\n"
+        "            return k.ModuleSpec(name, loader)\n"
+        "sys.meta_path.insert(1, Own())\n"
+        "import paddle.hapi.model as m\n"
+        "import colorsys\n" + HOOKED
+    )
+    done = run_python(script, recorder.path, bootstrap=True, PYTHONPATH=fake_paddle(tmp_path))
+    assert (done.stdout, done.stderr) == ("3 True\n", "")
+
+
+def test_start_hooks_what_is_imported_and_later_what_is_half_imported(
+    recorder: FakeRecorder, tmp_path: Path
+) -> None:
+    half = "import epochmeter; epochmeter.start()\n" + FAKE_PADDLE["paddle/hapi/model.py"]
+    for text in ("", half):
+        script = (
+            "import paddle.hapi.model as m, epochmeter\n"
+            "epochmeter.start(); import colorsys\n" + HOOKED
+        )
+        path = fake_paddle(tmp_path, text)
+        done = run_python(script, recorder.path, PYTHONPATH=path)
+        assert (done.stdout, done.stderr) == ("1 True\n", "")
+
+
+def test_hooks_can_be_off_while_start_records(recorder: FakeRecorder, tmp_path: Path) -> None:
+    script = (
+        "import epochmeter, sys\n"
+        "print(epochmeter.start())\n"
+        "import paddle.hapi.model as m\n" + HOOKED
+    )
+    done = run_python(
+        script, recorder.path, PYTHONPATH=fake_paddle(tmp_path), EPOCHMETER_HOOKS="0"
+    )
+    assert (done.stdout, done.stderr) == ("True\n1 False\n", "")
+    assert recorder.kinds() == ["hello"]
 
 
 def test_hook_that_does_not_fit_says_so_once_and_the_import_goes_on(

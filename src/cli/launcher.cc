@@ -52,6 +52,11 @@ void SetEnvironment(const RunSettings& settings) {
   const ssize_t size = ::readlink("/proc/self/exe", self, sizeof self - 1);
   if (size > 0)
     ::setenv("EPOCHMETER_BINARY", std::string(self, static_cast<size_t>(size)).c_str(), 0);
+  if (settings.hooks) {
+    ::unsetenv("EPOCHMETER_HOOKS");
+  } else {
+    ::setenv("EPOCHMETER_HOOKS", "0", 1);  // for epochmeter.start() in the script
+  }
   const std::string python = PythonFolder();
   if (!settings.hooks || python.empty()) return;
   std::string path = python + "/epochmeter/_bootstrap";
