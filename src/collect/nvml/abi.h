@@ -9,10 +9,10 @@
 #include <stdint.h>
 
 #include "collect/nvml/abi_codes.h"
-
-typedef int32_t NvmlReturn;
-typedef struct NvmlDeviceOpaque* NvmlDevice;
-typedef struct NvmlGpmSampleOpaque* NvmlGpmSample;
+#include "collect/nvml/abi_events.h"
+#include "collect/nvml/abi_gpm.h"
+#include "collect/nvml/abi_processes.h"
+#include "collect/nvml/abi_types.h"
 
 typedef struct NvmlUtilization {
   uint32_t gpu;
@@ -34,35 +34,24 @@ typedef struct NvmlMemoryV2 {
   uint64_t used;
 } NvmlMemoryV2;
 
-typedef struct NvmlProcessInfoV1 {
-  uint32_t pid;
-  uint64_t used_gpu_memory;
-} NvmlProcessInfoV1;
+typedef struct NvmlBar1Memory {
+  uint64_t total;
+  uint64_t free;
+  uint64_t used;
+} NvmlBar1Memory;
 
-// Filled by the _v2 and _v3 calls, except in early R535 drivers (NvmlProcessInfoR535).
-typedef struct NvmlProcessInfo {
-  uint32_t pid;
-  uint64_t used_gpu_memory;
-  uint32_t gpu_instance_id;
-  uint32_t compute_instance_id;
-} NvmlProcessInfo;
-
-typedef struct NvmlProcessInfoR535 {
-  uint32_t pid;
-  uint64_t used_gpu_memory;
-  uint32_t gpu_instance_id;
-  uint32_t compute_instance_id;
-  uint64_t protected_memory;
-} NvmlProcessInfoR535;
-
-typedef struct NvmlProcessUtilizationSample {
-  uint32_t pid;
-  uint64_t timestamp_us;
-  uint32_t sm_util;
-  uint32_t mem_util;
-  uint32_t enc_util;
-  uint32_t dec_util;
-} NvmlProcessUtilizationSample;
+// Sizes of a GPU or MIG device; memory_mib is in MiB.
+typedef struct NvmlDeviceAttributes {
+  uint32_t multiprocessors;
+  uint32_t shared_copy_engines;
+  uint32_t shared_decoders;
+  uint32_t shared_encoders;
+  uint32_t shared_jpeg;
+  uint32_t shared_ofa;
+  uint32_t gpu_instance_slices;
+  uint32_t compute_instance_slices;
+  uint64_t memory_mib;
+} NvmlDeviceAttributes;
 
 typedef union NvmlValue {
   double dbl;
@@ -105,44 +94,44 @@ typedef struct NvmlTemperatureV1 {
   int32_t temperature_c;
 } NvmlTemperatureV1;
 
-typedef struct NvmlGpmMetric {
-  uint32_t metric_id;
-  NvmlReturn nvml_return;
-  double value;
-  const char* short_name;
-  const char* long_name;
-  const char* unit;
-} NvmlGpmMetric;
-
-typedef struct NvmlGpmMetricsGet {
+// Degrees until the slowdown threshold; negative above it.
+typedef struct NvmlMarginTemperatureV1 {
   uint32_t version;
-  uint32_t num_metrics;
-  NvmlGpmSample sample1;
-  NvmlGpmSample sample2;
-  NvmlGpmMetric metrics[kNvmlGpmMetricMax];
-} NvmlGpmMetricsGet;
+  int32_t margin_c;
+} NvmlMarginTemperatureV1;
 
-typedef struct NvmlGpmSupport {
+typedef struct NvmlFanSpeedInfoV1 {
   uint32_t version;
-  uint32_t is_supported;
-} NvmlGpmSupport;
+  uint32_t fan;
+  uint32_t rpm;
+} NvmlFanSpeedInfoV1;
+
+typedef struct NvmlAddressingModeV1 {
+  uint32_t version;
+  uint32_t mode;
+} NvmlAddressingModeV1;
+
+// Both in ns since the driver was loaded.
+typedef struct NvmlViolationTime {
+  uint64_t reference_ns;
+  uint64_t violation_ns;
+} NvmlViolationTime;
 
 // The version word of a versioned struct: its size, and its version in the top byte.
 enum {
   kNvmlMemoryV2Version = (int)(sizeof(NvmlMemoryV2) | (2U << 24)),
-  kNvmlTemperatureV1Version = (int)(sizeof(NvmlTemperatureV1) | (1U << 24))
+  kNvmlTemperatureV1Version = (int)(sizeof(NvmlTemperatureV1) | (1U << 24)),
+  kNvmlMarginTemperatureV1Version = (int)(sizeof(NvmlMarginTemperatureV1) | (1U << 24)),
+  kNvmlFanSpeedInfoV1Version = (int)(sizeof(NvmlFanSpeedInfoV1) | (1U << 24)),
+  kNvmlAddressingModeV1Version = (int)(sizeof(NvmlAddressingModeV1) | (1U << 24))
 };
 
 static_assert(sizeof(NvmlMemory) == 24, "NVML memory v1");
 static_assert(sizeof(NvmlMemoryV2) == 40, "NVML memory v2");
 static_assert(kNvmlMemoryV2Version == 0x02000028, "NVML memory v2 version word");
-static_assert(sizeof(NvmlProcessInfoV1) == 16, "NVML process info v1");
-static_assert(sizeof(NvmlProcessInfo) == 24, "NVML process info v2");
-static_assert(sizeof(NvmlProcessInfoR535) == 32, "NVML process info of early R535");
-static_assert(sizeof(NvmlProcessUtilizationSample) == 32, "NVML process utilisation");
 static_assert(sizeof(NvmlFieldValue) == 40, "NVML field value");
 static_assert(sizeof(NvmlSample) == 16, "NVML sample");
 static_assert(sizeof(NvmlPciInfo) == 68, "NVML PCI info");
 static_assert(kNvmlTemperatureV1Version == 0x0100000C, "NVML temperature v1 version word");
-static_assert(sizeof(NvmlGpmMetric) == 40, "NVML GPM metric");
-static_assert(sizeof(NvmlGpmMetricsGet) == 13344, "NVML GPM metrics call");
+static_assert(sizeof(NvmlBar1Memory) == 24, "NVML BAR1 memory");
+static_assert(sizeof(NvmlDeviceAttributes) == 40, "NVML device attributes");

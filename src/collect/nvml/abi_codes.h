@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers of NVML's binary interface: return codes, selectors, field and GPM ids. Valid C11 and
-// C++20; abi.h holds the types.
+// Numbers of NVML's binary interface: return codes, selectors; abi_fields.h has field and GPM ids.
+// Valid C11 and C++20; abi.h holds the types.
 #pragma once
+
+#include "collect/nvml/abi_fields.h"
 
 enum NvmlReturnCode {
   kNvmlSuccess = 0,
@@ -30,14 +32,64 @@ enum NvmlReturnCode {
 // kNvmlInitNoGpus: initialisation succeeds on a machine whose GPUs are all gone or absent.
 enum NvmlInitFlag { kNvmlInitNoGpus = 1 };
 enum NvmlTemperatureSensor { kNvmlTemperatureGpu = 0 };
+enum NvmlEccCounter { kNvmlEccVolatile = 0, kNvmlEccAggregate = 1 };
+enum NvmlMemoryError { kNvmlErrorCorrected = 0, kNvmlErrorUncorrected = 1 };
+enum NvmlRetirementCause { kNvmlRetiredSingleBit = 0, kNvmlRetiredDoubleBit = 1 };
+enum NvmlAddressingMode { kNvmlAddressingNone = 0, kNvmlAddressingHmm = 1, kNvmlAddressingAts = 2 };
 enum NvmlClock { kNvmlClockGraphics = 0, kNvmlClockSm = 1, kNvmlClockMem = 2, kNvmlClockVideo = 3 };
-enum NvmlThreshold { kNvmlThresholdShutdown = 0, kNvmlThresholdSlowdown = 1 };
+enum NvmlThreshold {
+  kNvmlThresholdShutdown = 0,
+  kNvmlThresholdSlowdown = 1,
+  kNvmlThresholdMemMax = 2,
+  kNvmlThresholdGpuMax = 3
+};
 enum NvmlPcieCounter { kNvmlPcieTx = 0, kNvmlPcieRx = 1 };
 
 enum NvmlSamplingType {
   kNvmlSamplesTotalPower = 0,
   kNvmlSamplesGpuUtil = 1,
-  kNvmlSamplesMemUtil = 2
+  kNvmlSamplesMemUtil = 2,
+  kNvmlSamplesEncoderUtil = 3,
+  kNvmlSamplesDecoderUtil = 4,
+  kNvmlSamplesProcessorClock = 5,
+  kNvmlSamplesMemoryClock = 6,
+  kNvmlSamplesModulePower = 7,
+  kNvmlSamplesJpgUtil = 8,
+  kNvmlSamplesOfaUtil = 9
+};
+
+// Selector of nvmlDeviceGetViolationStatus.
+enum NvmlPerfPolicy {
+  kNvmlPolicyPower = 0,
+  kNvmlPolicyThermal = 1,
+  kNvmlPolicySyncBoost = 2,
+  kNvmlPolicyBoardLimit = 3,
+  kNvmlPolicyLowUtilization = 4,
+  kNvmlPolicyReliability = 5,
+  kNvmlPolicyAppClocks = 10,
+  kNvmlPolicyBaseClocks = 11
+};
+
+enum NvmlArchitecture {
+  kNvmlArchKepler = 2,
+  kNvmlArchMaxwell = 3,
+  kNvmlArchPascal = 4,
+  kNvmlArchVolta = 5,
+  kNvmlArchTuring = 6,
+  kNvmlArchAmpere = 7,
+  kNvmlArchAda = 8,
+  kNvmlArchHopper = 9,
+  kNvmlArchBlackwell = 10,
+  kNvmlArchRubin = 13
+};
+
+// Answer of field 230; later drivers add values.
+enum NvmlRecoveryAction {
+  kNvmlRecoveryNone = 0,
+  kNvmlRecoveryReset = 1,
+  kNvmlRecoveryReboot = 2,
+  kNvmlRecoveryDrainP2p = 3,
+  kNvmlRecoveryDrainAndReset = 4
 };
 
 enum NvmlValueType {
@@ -49,50 +101,3 @@ enum NvmlValueType {
   kNvmlValueSignedInt = 5,
   kNvmlValueUshort = 6
 };
-
-// Field ids whose meaning is the same in every published header. Ids from 251 on were renumbered
-// inside one driver branch and are therefore not listed.
-enum NvmlField {
-  kNvmlFieldPerfPolicyPower = 74,
-  kNvmlFieldPerfPolicyThermal = 75,
-  kNvmlFieldPerfPolicyBoardLimit = 77,
-  kNvmlFieldPerfPolicyLowUtilization = 78,
-  kNvmlFieldPerfPolicyReliability = 79,
-  kNvmlFieldMemoryTemp = 82,
-  kNvmlFieldTotalEnergy = 83,
-  kNvmlFieldPcieReplayCounter = 94,
-  kNvmlFieldNvlinkThroughputTx = 138,
-  kNvmlFieldNvlinkThroughputRx = 139,
-  kNvmlFieldPowerAverage = 185,
-  kNvmlFieldPowerInstant = 186,
-  kNvmlFieldPowerMinLimit = 187,
-  kNvmlFieldPowerMaxLimit = 188,
-  kNvmlFieldPowerDefaultLimit = 189,
-  kNvmlFieldPowerCurrentLimit = 190,
-  kNvmlFieldPowerRequestedLimit = 192,
-  kNvmlFieldPcieTxBytes = 197,
-  kNvmlFieldPcieRxBytes = 198
-};
-
-// GPM metric ids; 1..13 are percent, 20/21 and 60/61 MiB per second.
-enum NvmlGpmId {
-  kNvmlGpmGraphicsUtil = 1,
-  kNvmlGpmSmUtil = 2,
-  kNvmlGpmSmOccupancy = 3,
-  kNvmlGpmIntegerUtil = 4,
-  kNvmlGpmAnyTensorUtil = 5,
-  kNvmlGpmHmmaTensorUtil = 7,
-  kNvmlGpmDramBwUtil = 10,
-  kNvmlGpmFp64Util = 11,
-  kNvmlGpmFp32Util = 12,
-  kNvmlGpmFp16Util = 13,
-  kNvmlGpmPcieTx = 20,
-  kNvmlGpmPcieRx = 21,
-  kNvmlGpmNvlinkRx = 60,
-  kNvmlGpmNvlinkTx = 61
-};
-
-// Array bound of the newest published header. Existing ids never moved; the driver reads only
-// num_metrics entries, so the largest bound serves every driver.
-enum { kNvmlGpmMetricMax = 333, kNvmlGpmVersion = 1, kNvmlUuidBufferSize = 96 };
-enum { kNvmlVersionBufferSize = 96, kNvmlNameBufferSize = 96, kNvmlSerialBufferSize = 32 };

@@ -6,7 +6,6 @@
 
 #include <array>
 #include <cstdlib>
-#include <initializer_list>
 
 #include "base/strings.h"
 
@@ -16,76 +15,6 @@ namespace {
 constexpr const char* kSoname = "libnvidia-ml.so.1";
 
 bool Exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
-
-// Looks the names up newest first: an older driver lacks the newer ones, and the older forms kept
-// below have the same signature.
-template <typename Function>
-void Bind(void* handle, Function* out, std::initializer_list<const char*> names) {
-  for (const char* name : names) {
-    *out = reinterpret_cast<Function>(dlsym(handle, name));
-    if (*out != nullptr) return;
-  }
-}
-
-// Drivers 535.43 to 535.86 filled 32-byte entries through the _v3 name. They are the ones that
-// export the confidential-computing size call but not yet the process detail list.
-void BindProcesses(void* handle, Api* api) {
-  Bind(handle, &api->compute_processes,
-       {"nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2"});
-  if (api->compute_processes != nullptr) {
-    const bool v3 = dlsym(handle, "nvmlDeviceGetComputeRunningProcesses_v3") != nullptr;
-    const bool early_r535 = v3 && dlsym(handle, "nvmlDeviceGetConfComputeMemSizeInfo") != nullptr &&
-                            dlsym(handle, "nvmlDeviceGetRunningProcessDetailList") == nullptr;
-    api->process_layout = early_r535 ? ProcessLayout::kR535 : ProcessLayout::kV2;
-    return;
-  }
-  Bind(handle, &api->compute_processes, {"nvmlDeviceGetComputeRunningProcesses"});
-  if (api->compute_processes != nullptr) api->process_layout = ProcessLayout::kV1;
-}
-
-void BindDeviceCalls(void* handle, Api* api) {
-  Bind(handle, &api->memory_v2, {"nvmlDeviceGetMemoryInfo_v2"});
-  Bind(handle, &api->memory, {"nvmlDeviceGetMemoryInfo"});
-  Bind(handle, &api->utilization, {"nvmlDeviceGetUtilizationRates"});
-  Bind(handle, &api->temperature_v, {"nvmlDeviceGetTemperatureV"});
-  Bind(handle, &api->temperature, {"nvmlDeviceGetTemperature"});
-  Bind(handle, &api->temperature_threshold, {"nvmlDeviceGetTemperatureThreshold"});
-  Bind(handle, &api->power_usage, {"nvmlDeviceGetPowerUsage"});
-  Bind(handle, &api->enforced_power_limit, {"nvmlDeviceGetEnforcedPowerLimit"});
-  Bind(handle, &api->total_energy, {"nvmlDeviceGetTotalEnergyConsumption"});
-  Bind(handle, &api->field_values, {"nvmlDeviceGetFieldValues"});
-  Bind(handle, &api->clock, {"nvmlDeviceGetClockInfo"});
-  Bind(handle, &api->max_clock, {"nvmlDeviceGetMaxClockInfo"});
-  Bind(handle, &api->clock_event_reasons,
-       {"nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"});
-  Bind(handle, &api->gpm_support, {"nvmlGpmQueryDeviceSupport"});
-  Bind(handle, &api->gpm_sample_alloc, {"nvmlGpmSampleAlloc"});
-  Bind(handle, &api->gpm_sample_free, {"nvmlGpmSampleFree"});
-  Bind(handle, &api->gpm_sample_get, {"nvmlGpmSampleGet"});
-  Bind(handle, &api->gpm_metrics_get, {"nvmlGpmMetricsGet"});
-  BindProcesses(handle, api);
-}
-
-void BindSystemCalls(void* handle, Api* api) {
-  Bind(handle, &api->init_with_flags, {"nvmlInitWithFlags"});
-  Bind(handle, &api->init, {"nvmlInit_v2", "nvmlInit"});
-  Bind(handle, &api->shutdown, {"nvmlShutdown"});
-  Bind(handle, &api->error_string, {"nvmlErrorString"});
-  Bind(handle, &api->driver_version, {"nvmlSystemGetDriverVersion"});
-  Bind(handle, &api->nvml_version, {"nvmlSystemGetNVMLVersion"});
-  Bind(handle, &api->device_count, {"nvmlDeviceGetCount_v2", "nvmlDeviceGetCount"});
-  Bind(handle, &api->handle_by_index,
-       {"nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetHandleByIndex"});
-  Bind(handle, &api->handle_by_uuid, {"nvmlDeviceGetHandleByUUID"});
-  Bind(handle, &api->handle_by_bus_id,
-       {"nvmlDeviceGetHandleByPciBusId_v2", "nvmlDeviceGetHandleByPciBusId"});
-  Bind(handle, &api->uuid, {"nvmlDeviceGetUUID"});
-  Bind(handle, &api->name, {"nvmlDeviceGetName"});
-  Bind(handle, &api->serial, {"nvmlDeviceGetSerial"});
-  Bind(handle, &api->pci_info, {"nvmlDeviceGetPciInfo_v3", "nvmlDeviceGetPciInfo_v2"});
-  Bind(handle, &api->minor_number, {"nvmlDeviceGetMinorNumber"});
-  Bind(handle, &api->mig_mode, {"nvmlDeviceGetMigMode"});
-}
 
 bool LooksLikeStub(const std::string& path, NvmlReturn rc, const LibraryOptions& options) {
   if (path.find("/stubs/") != std::string::npos) return true;
@@ -178,8 +107,7 @@ base::Result<> Library::Map(const LibraryOptions& options) {
 }
 
 base::Result<> Library::Resolve() {
-  BindSystemCalls(handle_, &api_);
-  BindDeviceCalls(handle_, &api_);
+  BindSymbols(handle_, &api_, &symbols_);
   Dl_info info{};
   if (api_.shutdown != nullptr && dladdr(reinterpret_cast<void*>(api_.shutdown), &info) != 0) {
     path_ = info.dli_fname;

@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "collect/nvml/api.h"
+#include "collect/nvml/symbols.h"
 
 namespace epochmeter::collect::nvml {
 
@@ -38,6 +39,7 @@ class Library {
   const std::string& path() const { return path_; }
   const std::string& driver_version() const { return driver_version_; }
   const std::string& nvml_version() const { return nvml_version_; }
+  const ChosenSymbols& symbols() const { return symbols_; }
 
   // The driver's text for a code, or "code N".
   std::string ErrorText(NvmlReturn rc) const;
@@ -55,6 +57,7 @@ class Library {
   void* handle_ = nullptr;
   bool initialised_ = false;
   Api api_{};
+  ChosenSymbols symbols_;
   std::string path_;
   std::string driver_version_;
   std::string nvml_version_;
