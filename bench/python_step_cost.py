@@ -67,7 +67,7 @@ def sent(steps: int) -> None:
 
     recorder = _state.join()
     assert recorder is not None
-    recorder.train_begin("loop")
+    recorder.train_begin("loop", "client")
     recorder.epoch_begin(0, None, "user")
     values = {"loss": 0.123456}
     for _ in range(steps):

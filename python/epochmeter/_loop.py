@@ -26,14 +26,14 @@ from epochmeter._recorder import Recorder, clock
 T = TypeVar("T")
 
 
-def _length(iterable: Any) -> Optional[int]:
+def length_of(iterable: Any) -> Optional[int]:
     try:
         return len(iterable)
     except Exception:
         return None
 
 
-def _samples(batch: Any, most: int) -> Optional[int]:
+def batch_samples(batch: Any, most: int) -> Optional[int]:
     """First dimension of a batch's first array, if it can be the number of samples (<= `most`)."""
     for _ in range(3):
         shape = getattr(batch, "shape", None)
@@ -71,9 +71,12 @@ class _Pass:
         nominal = nominal if type(nominal) is int else None
         if self._size is None:
             self._most = nominal
-        if not recorder.training:
+        if not recorder.training or recorder.origin == "hook":
             recorder.train_begin(
-                "loop", steps_per_epoch=_length(iterable), batch_size=self._size or nominal
+                "loop",
+                "client",
+                steps_per_epoch=length_of(iterable),
+                batch_size=self._size or nominal,
             )
         if not recorder.epoch_open or epoch is not None and epoch != recorder.epoch:
             self._own_epoch = True
@@ -94,7 +97,7 @@ class _Pass:
         wait_ns = clock() - self._waiting_ns
         try:
             if self._most is not None:
-                self._size = _samples(batch, self._most)
+                self._size = batch_samples(batch, self._most)
             recorder.step_begin(wait_ns)
         except Exception as error:
             self._failed(error)
@@ -177,7 +180,7 @@ def epochs(numbers: Union[int, Iterable[int]]) -> Iterator[int]:
         yield from sequence
         return
     base = 0 if isinstance(numbers, int) else None
-    token = _training_begin(recorder, _length(sequence), base)
+    token = _training_begin(recorder, length_of(sequence), base)
     completed = False
     try:
         for epoch in sequence:
@@ -191,7 +194,7 @@ def epochs(numbers: Union[int, Iterable[int]]) -> Iterator[int]:
 
 @guarded
 def _training_begin(recorder: Recorder, count: Optional[int], base: Optional[int]) -> object:
-    recorder.train_begin("loop", epochs=count, epoch_base=base)
+    recorder.train_begin("loop", "client", epochs=count, epoch_base=base)
     return recorder.token
 
 

@@ -12,7 +12,7 @@ import sys
 import time
 import traceback
 from types import TracebackType
-from typing import Any, Dict, List, Mapping, Optional, Type
+from typing import Any, Callable, Dict, List, Mapping, Optional, Type
 
 from epochmeter import _frameworks, _protocol, _ranks
 from epochmeter._sender import Sender
@@ -23,6 +23,13 @@ MEMORY_PERIOD_NS = 1_000_000_000
 MEMORY_PHASE_NS = 50_000_000
 
 clock = time.monotonic_ns
+
+
+def _message(error: Optional[BaseException]) -> str:
+    try:
+        return _protocol.text(str(error))
+    except Exception as second:
+        return f"({type(error).__name__}.__str__ failed: {type(second).__name__})"
 
 
 class Recorder:
@@ -39,6 +46,11 @@ class Recorder:
         self._last_ns = 0
         self.framework: Optional[str] = None
         self.training = False
+        # Who drives the open training: "client" (the script's own calls), "framework" (a callback
+        # in its loop) or "hook" (the optimizer of a plain loop, which gives way to the other two).
+        self.origin: Optional[str] = None
+        # Called before that training ends, to close an epoch that is over.
+        self.before_end: Optional[Callable[[], None]] = None
         # Another object from each begin to each end: who began an earlier one sees that it is over.
         self.token = object()
         self.epoch: Optional[int] = None
@@ -50,6 +62,7 @@ class Recorder:
         self.in_step = False
         self.wait_ns: Optional[int] = None
         self._epoch_began_ns = 0
+        # Where the next step begins; 0 when nobody saw it, and then it has no duration.
         self.last_end_ns = 0
         self._pending: Dict[str, _protocol.Real] = {}
         self.phases: List[Dict[str, _protocol.Real]] = []
@@ -62,6 +75,7 @@ class Recorder:
         versions = {"python": sys.version.split()[0], "epochmeter": self._version}
         versions.update(_frameworks.versions())
         t_ns = clock()
+        last_ns = self._last_ns
         self._emit(
             "hello",
             t_ns,
@@ -75,6 +89,8 @@ class Recorder:
             rank_source=self._ranks.source,
             gpus=self._gpus,
         )
+        # It tells nothing of the training, whose events may have happened before it.
+        self._last_ns = last_ns
 
     def close(self) -> None:
         """The process or the recording ends; an open training ends without saying how."""
@@ -89,22 +105,33 @@ class Recorder:
 
     # Training and epochs.
 
-    def train_begin(self, framework: str, **fields: Optional[int]) -> None:
-        """fields: epochs, steps_per_epoch, batch_size, epoch_base, those that are known."""
+    def train_begin(
+        self, framework: str, origin: str, t_ns: Optional[int] = None, **fields: Optional[int]
+    ) -> None:
+        """fields: epochs, steps_per_epoch, batch_size, epoch_base, those that are known.
+
+        `t_ns` is when it began, if that was noticed only later.
+        """
         self.train_end("exited")
         self.framework = framework
+        self.origin = origin
         self.training = True
         self.token = object()
         self.step = self.passes = 0
         self.epoch = None
-        self.last_end_ns = t_ns = clock()
+        self.last_end_ns = t_ns = self._not_before(t_ns)
         self._gpus = self._find_gpus() or self._gpus
-        self._emit("train_begin", t_ns, framework=framework, **fields, gpus=self._gpus)
+        self._emit(
+            "train_begin", t_ns, framework=framework, source=origin, **fields, gpus=self._gpus
+        )
 
-    def train_end(self, status: str) -> None:
-        """status: completed, failed, or exited (left without a word)."""
+    def train_end(self, status: str, error: Optional[BaseException] = None) -> None:
+        """status: completed, failed, or exited (left without a word). `error` is what left it."""
         if not self.training:
             return
+        if self.before_end is not None:
+            self.before_end()
+            self.before_end = None
         if self.epoch_open:
             self.epoch_end(partial=True)
         self.training = False
@@ -112,9 +139,19 @@ class Recorder:
         self.in_step = False
         self._pending.clear()
         # Nobody said when it ended: the last that is known of it.
-        self._emit("train_end", self._last_ns if status == "exited" else clock(), status=status)
+        known = error is not None or status != "exited"
+        self._emit(
+            "train_end",
+            clock() if known else self._last_ns,
+            status=status,
+            type=None if error is None else _protocol.name(type(error).__name__),
+            message=None if error is None else _message(error),
+        )
 
-    def epoch_begin(self, epoch: int, base: Optional[int], origin: str) -> None:
+    def epoch_begin(
+        self, epoch: int, base: Optional[int], origin: str, t_ns: Optional[int] = None
+    ) -> None:
+        """`t_ns` is when it began, if that was noticed only later."""
         if self.epoch_open:
             self.epoch_end(partial=True)
         self.epoch = epoch
@@ -122,17 +159,21 @@ class Recorder:
         self.epoch_left_early = False
         self.step_in_epoch = 0
         self.in_step = False
-        self._epoch_began_ns = self.last_end_ns = t_ns = clock()
+        self._epoch_began_ns = self.last_end_ns = t_ns = self._not_before(t_ns)
         self._emit("epoch_begin", t_ns, epoch=epoch, epoch_base=base, epoch_from=origin)
 
     def epoch_end(
-        self, scalars: Optional[Mapping[str, Any]] = None, partial: Optional[bool] = None
+        self,
+        scalars: Optional[Mapping[str, Any]] = None,
+        partial: Optional[bool] = None,
+        t_ns: Optional[int] = None,
     ) -> None:
+        """`t_ns` is when it ended, if that was noticed only later."""
         if not self.epoch_open:
             return
         self.epoch_open = False
         self.in_step = False
-        t_ns = clock()
+        t_ns = self._not_before(t_ns)
         values = dict(self._pending)
         values.update(_protocol.scalars(scalars or {}))
         self._pending.clear()
@@ -149,7 +190,7 @@ class Recorder:
 
     def framework_trains(self) -> bool:
         """Whether a framework's own loop, not the user's, is being recorded."""
-        return self.training and self.framework != "loop"
+        return self.training and self.origin == "framework"
 
     # Steps.
 
@@ -164,17 +205,22 @@ class Recorder:
         batch_size: Optional[int] = None,
         scalars: Optional[Mapping[str, Any]] = None,
         partial: bool = False,
+        steps: int = 1,
     ) -> None:
-        """The step that began last ended at `t_ns`; the values logged in it go with it."""
+        """The step that began last ended at `t_ns`; the values logged in it go with it.
+
+        `steps` is how many the framework ran in one go.
+        """
         self.in_step = False
-        self.step += 1
-        self.step_in_epoch += 1
-        duration_s = (t_ns - self.last_end_ns) / 1e9
-        epoch = "" if self.epoch is None else f',"epoch":{self.epoch}'
-        text = (
-            f',"step":{self.step}{epoch},"step_in_epoch":{self.step_in_epoch}'
-            f',"duration_s":{duration_s!r}'
-        )
+        self.step += steps
+        text = f',"step":{self.step}'
+        if self.epoch_open:
+            self.step_in_epoch += steps
+            text += f',"epoch":{self.epoch},"step_in_epoch":{self.step_in_epoch}'
+        if steps != 1:
+            text += f',"steps":{steps}'
+        if self.last_end_ns:
+            text += f',"duration_s":{(t_ns - self.last_end_ns) / 1e9!r}'
         if self.wait_ns is not None:
             text += f',"data_wait_s":{self.wait_ns / 1e9!r}'
         if batch_size is not None:
@@ -242,10 +288,7 @@ class Recorder:
         trace: Optional[TracebackType],
     ) -> None:
         """An exception nobody caught: the training has failed."""
-        try:
-            message = _protocol.text(str(value))
-        except Exception as error:
-            message = f"({kind.__name__}.__str__ failed: {type(error).__name__})"
+        message = _message(value)
         lines = "".join(traceback.format_tb(trace))
         tail = _protocol.text(lines[-_protocol.MAX_TRACEBACK :], _protocol.MAX_TRACEBACK)
         # Each character may take 12 bytes as escapes: the traceback gives way before the message.
@@ -298,6 +341,10 @@ class Recorder:
         if not self.training:
             return {}
         return {"epoch": self.epoch, "step": self.step + 1 if self.in_step else self.step}
+
+    def _not_before(self, t_ns: Optional[int]) -> int:
+        """The given time, but not before what has been told already; now when there is none."""
+        return clock() if t_ns is None else max(t_ns, self._last_ns)
 
     def _emit(self, kind: str, t_ns: int, **fields: Any) -> None:
         self._last_ns = t_ns

@@ -21,6 +21,9 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 # What install() raises is said once on stderr, and that hook is off.
 HOOKS: Tuple[Tuple[str, str], ...] = (
     ("paddle.hapi.model", "epochmeter._frameworks.paddle_hapi"),
+    ("paddle.optimizer.optimizer", "epochmeter._frameworks.paddle_loop"),
+    ("paddle.amp.grad_scaler", "epochmeter._frameworks.paddle_loop"),
+    ("paddle.io.reader", "epochmeter._frameworks.paddle_loop"),
 )
 
 # EPOCHMETER_HOOKS is what `epochmeter run --no-hooks` sets: start() installs none then either.

@@ -66,6 +66,7 @@ class HapiMethods:
         self._ranks = max(1, int(parallel().nranks))
         recorder.train_begin(
             "paddle",
+            "framework",
             epochs=_count(self.params.get("epochs")),
             steps_per_epoch=_count(self.params.get("steps")),
             batch_size=_count(self.params.get("batch_size")),

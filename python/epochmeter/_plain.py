@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plain loops that call nothing of ours: epochs and steps from what optimizer and loader show.
+
+A framework's hook makes one PlainLoop and tells it two things: stepped() when an optimizer has
+stepped, and, through a Pass, each batch that a loader gave. From these follow:
+
+- a step ends when the optimizer that leads has stepped; the batches since the step before are its
+  own, and the time spent waiting for them is its data wait;
+- an epoch is a pass over the loader whose batches are consumed with steps in between. A pass
+  without steps is none (an evaluation, a look at the data);
+- of several optimizers the first to step leads, until it is gone or has rested long.
+
+Whatever says more goes first: while the script's own steps() or a framework's callback drives a
+training, nothing is told from here.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any, Dict, List, Optional
+
+from epochmeter import _protocol, _quiet, _state
+from epochmeter._loop import batch_samples, length_of
+from epochmeter._recorder import Recorder, clock
+
+# After so many steps of others without one of the leader's, the next to step leads.
+LEADER_RESTS = 64
+
+
+class Pass:
+    """One pass over a loader. Tell got() each batch, and end() when there are no more."""
+
+    __slots__ = (
+        "_loop", "began_ns", "ended_ns", "last_ns", "length", "nominal", "first", "gap", "steps",
+        "fresh", "wait_ns", "samples",
+    )  # fmt: skip
+
+    def __init__(self, loop: "PlainLoop", loader: Any) -> None:
+        self._loop = loop
+        self.began_ns = clock()
+        # Of the end and of the latest batch; 0 before.
+        self.ended_ns = self.last_ns = 0
+        self.length = length_of(loader)
+        nominal = getattr(loader, "batch_size", None)
+        self.nominal = nominal if type(nominal) is int else None
+        # Steps, the batches before the first one, and the most between two later ones.
+        self.steps = self.first = self.gap = 0
+        # Since the latest step: batches, the wait for them, their samples (None: not known).
+        self.fresh = 0
+        self.wait_ns = 0
+        self.samples: Optional[int] = 0
+
+    def got(self, wait_ns: int, batch: Any) -> None:
+        """A batch came after `wait_ns` in the loader. `batch` is looked at, not kept."""
+        try:
+            self._loop.delivered(self)
+            self.fresh += 1
+            self.last_ns = clock()
+            self.wait_ns += wait_ns
+            if self.samples is not None:
+                size = None if self.nominal is None else batch_samples(batch, self.nominal)
+                self.samples = None if size is None else self.samples + size
+        except Exception as error:
+            _quiet.fault("watching a data loader", error)
+
+    def end(self) -> None:
+        """The loader has no more batches."""
+        self.ended_ns = clock()
+        try:
+            self._loop.exhausted(self)
+        except Exception as error:
+            _quiet.fault("watching a data loader", error)
+
+    def takes_step(self) -> None:
+        """The batches since the step before have become a step."""
+        if self.steps == 0:
+            self.first = self.fresh
+        else:
+            self.gap = max(self.gap, self.fresh)
+        self.steps += 1
+        self.settle()
+
+    def settle(self) -> None:
+        self.fresh = 0
+        self.wait_ns = 0
+        self.samples = 0
+
+    def more_steps(self) -> bool:
+        """Whether steps may come after the last batch: left over, or fetched ahead of its step."""
+        return self.fresh > 0 or self.steps > 1 and self.first > self.gap
+
+
+class PlainLoop:
+    """The plain loop of this process, as one framework's hooks see it. Tells the Recorder."""
+
+    def __init__(self, framework: str) -> None:
+        self._framework = framework
+        self._token: Optional[object] = None
+        self._leader: Any = None
+        self._others = 0
+        self._feeding: Optional[Pass] = None
+        self._fresh: List[Pass] = []
+        self._losses = 0
+        self._loss: Optional[_protocol.Real] = None
+        self._depth = 0
+
+    # What hooks call. Neither raises.
+
+    def stepped(self, optimizer: Any, steps: int = 1) -> None:
+        """`optimizer` (any object that stays the same) has stepped."""
+        if _quiet.broken():
+            return
+        try:
+            recorder = _state.join()
+            if recorder is None or recorder.training and recorder.token is not self._token:
+                self._forget()
+            elif self._leads(optimizer):
+                self._step(recorder, steps)
+        except Exception as error:
+            _quiet.fault("watching an optimizer", error)
+
+    def loss(self, value: Any) -> None:
+        """A loss that gradients were taken of; told with the step when it was the step's only one.
+
+        `value` is a number already: reading it here must not make the training wait.
+        """
+        self._losses += 1
+        self._loss = _protocol.real(value)
+
+    def idle(self) -> bool:
+        """Whether somebody else's training is on, so that nothing is told from here."""
+        recorder = _state.current()
+        return recorder is not None and recorder.training and recorder.token is not self._token
+
+    # What a Pass calls.
+
+    def delivered(self, source: Pass) -> None:
+        if source.fresh == 0:
+            if source not in self._fresh:
+                self._fresh.append(source)
+            feeding = self._feeding
+            if feeding is source:
+                recorder = self._own()
+                if recorder is not None:
+                    recorder.in_step = True
+            elif feeding is not None and feeding.ended_ns:
+                self._close_epoch()
+
+    def exhausted(self, source: Pass) -> None:
+        if source is self._feeding and not source.more_steps():
+            self._close_epoch()
+        elif source is not self._feeding and source in self._fresh:
+            # All its batches came without a step: it feeds no training.
+            self._fresh.remove(source)
+
+    # The rest is ours.
+
+    def _own(self) -> Optional[Recorder]:
+        recorder = _state.current()
+        if recorder is None or not recorder.training or recorder.token is not self._token:
+            return None
+        return recorder
+
+    def _forget(self) -> None:
+        """Somebody else's training: what was seen of it is not ours to tell."""
+        for source in self._fresh:
+            source.settle()
+        self._fresh.clear()
+        self._losses = 0
+
+    def _leads(self, optimizer: Any) -> bool:
+        leader = self._leader() if self._leader is not None else None
+        if leader is optimizer:
+            self._others = 0
+            return True
+        self._others += 1
+        if leader is not None and self._others <= LEADER_RESTS:
+            return False
+        self._others = 0
+        try:
+            self._leader = weakref.ref(optimizer)
+        except TypeError:
+            self._leader = lambda: optimizer
+        return True
+
+    def _feeder(self) -> Optional[Pass]:
+        """The pass whose batches this step used: the present one if it gave any, else the first.
+
+        Of those that gave any, one that was quiet since another began was given up by its reader.
+        """
+        if self._feeding in self._fresh:
+            return self._feeding
+        newest_ns = max((source.began_ns for source in self._fresh), default=0)
+        for source in self._fresh:
+            if source.last_ns >= newest_ns:
+                return source
+        feeding = self._feeding
+        # A batch fetched ahead, of a pass that is through with its loader.
+        return feeding if feeding is not None and feeding.more_steps() else None
+
+    def _step(self, recorder: Recorder, steps: int) -> None:
+        t_ns = clock()
+        source = self._feeder()
+        if not recorder.training:
+            self._begin(recorder, source)
+        if source is not None and source is not self._feeding:
+            self._open_epoch(recorder, source)
+        scalars: Dict[str, Any] = {}
+        if self._losses == 1 and self._loss is not None:
+            scalars["loss"] = self._loss
+        self._losses = 0
+        # A batch fetched ahead was waited for in an earlier step.
+        waited = source is not None and source.fresh > 0
+        recorder.step_begin(source.wait_ns if source is not None and waited else None)
+        samples = source.samples if source is not None and waited else None
+        recorder.step_end(t_ns, samples, scalars, steps=steps)
+        for other in self._fresh:
+            if other is not source:
+                other.settle()
+        self._fresh.clear()
+        if source is not None:
+            source.takes_step()
+            if source.ended_ns and not source.more_steps():
+                self._close_epoch()
+
+    def _begin(self, recorder: Recorder, source: Optional[Pass]) -> None:
+        recorder.train_begin(
+            self._framework,
+            "hook",
+            None if source is None else source.began_ns,
+            steps_per_epoch=None if source is None else source.length,
+            batch_size=None if source is None else source.nominal,
+        )
+        self._token = recorder.token
+        self._feeding = None
+        recorder.before_end = self._close_epoch
+        if source is None:
+            # Nobody saw where the first step began.
+            recorder.last_end_ns = 0
+
+    def _open_epoch(self, recorder: Recorder, source: Pass) -> None:
+        self._close_epoch()
+        self._feeding = source
+        recorder.epoch_begin(recorder.passes, 0, "counted", source.began_ns)
+        recorder.passes += 1
+
+    def _close_epoch(self) -> None:
+        """The pass is over: at its last batch, or, left early, at its last step."""
+        feeding, recorder = self._feeding, self._own()
+        self._feeding = None
+        if feeding is None:
+            return
+        if feeding in self._fresh:
+            feeding.settle()
+            self._fresh.remove(feeding)
+        if recorder is not None and recorder.epoch_open:
+            ended_ns = max(feeding.ended_ns, recorder.last_end_ns)
+            recorder.epoch_end(partial=not feeding.ended_ns, t_ns=ended_ns)
