@@ -24,6 +24,10 @@ HOOKS: Tuple[Tuple[str, str], ...] = (
     ("paddle.optimizer.optimizer", "epochmeter._frameworks.paddle_loop"),
     ("paddle.amp.grad_scaler", "epochmeter._frameworks.paddle_loop"),
     ("paddle.io.reader", "epochmeter._frameworks.paddle_loop"),
+    ("torch.optim.optimizer", "epochmeter._frameworks.torch_loop"),
+    ("torch.autograd", "epochmeter._frameworks.torch_loop"),
+    ("torch.amp.grad_scaler", "epochmeter._frameworks.torch_loop"),
+    ("torch.utils.data.dataloader", "epochmeter._frameworks.torch_loop"),
 )
 
 # EPOCHMETER_HOOKS is what `epochmeter run --no-hooks` sets: start() installs none then either.

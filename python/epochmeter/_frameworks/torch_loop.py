@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plain PyTorch loops, with no line of ours in them: steps by optimizer, epochs by loader.
+
+Used are PyTorch's own hook after each optimizer step, the gradient scaler's `step` (a step that it
+skips counts: the loop has turned), the iterators of `DataLoader`, and the backward of a loss that
+is on the CPU. A loss on a GPU is never read: that would make the training wait.
+
+Code that torch.compile traces leaves before any of ours: the graph stays whole, and an optimizer
+step that is compiled itself is not seen.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from typing import Any, Callable, Optional
+
+from epochmeter import _plain, _quiet
+from epochmeter._recorder import clock
+
+_loop = _plain.PlainLoop("torch")
+
+_MARK = "_epochmeter"
+
+# The module, for names that are looked up while torch.compile may be looking on.
+torch: Any = None
+
+# Optimizer steps so far, whoever trains: tells the gradient scaler's that skipped theirs.
+_steps = 0
+
+
+def _stepped(optimizer: Any, args: Any, kwargs: Any) -> None:
+    global _steps
+    if torch.compiler.is_compiling():
+        return
+    _steps += 1
+    _loop.stepped(optimizer)
+
+
+def _wrap(owner: Any, name: str, make: Callable[[Any], Any]) -> None:
+    """Puts make(original) in the place of `owner.name`, once."""
+    original = vars(owner).get(name)
+    if original is None or hasattr(original, _MARK):
+        return
+    made = functools.wraps(original)(make(original))
+    setattr(made, _MARK, True)
+    setattr(owner, name, made)
+
+
+def _install_optimizer(module: Any) -> None:
+    """torch.optim.optimizer."""
+    if hasattr(module, _MARK):
+        return
+    module.register_optimizer_step_post_hook(_stepped)
+    setattr(module, _MARK, True)
+
+
+# The tensor that the scaler made last: its backward is that of a multiple of the loss.
+_scaled: Any = None
+
+
+def _note_loss(tensor: Any) -> None:
+    try:
+        if tensor.device.type == "cpu" and tensor.numel() == 1 and not _loop.idle():
+            _loop.loss(float(tensor.detach()))
+    except Exception as error:
+        _quiet.fault("reading a loss", error)
+
+
+def _backward(original: Any) -> Any:
+    def backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
+        global _scaled
+        result = original(tensors, *args, **kwargs)
+        if torch.compiler.is_compiling():
+            return result
+        if tensors is _scaled:
+            _scaled = None
+        elif isinstance(tensors, torch.Tensor):
+            _note_loss(tensors)
+        return result
+
+    return backward
+
+
+def _install_autograd(module: Any) -> None:
+    """torch.autograd: Tensor.backward() goes through its backward()."""
+    _wrap(module, "backward", _backward)
+
+
+def _scaler_step(original: Any) -> Any:
+    def step(self: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+        before = _steps
+        result = original(self, optimizer, *args, **kwargs)
+        if _steps == before and not torch.compiler.is_compiling():
+            _loop.stepped(optimizer)
+        return result
+
+    return step
+
+
+def _scaler_scale(original: Any) -> Any:
+    def scale(self: Any, outputs: Any) -> Any:
+        global _scaled
+        result = original(self, outputs)
+        if result is not outputs and isinstance(outputs, torch.Tensor):
+            _scaled = result
+            _note_loss(outputs)
+        return result
+
+    return scale
+
+
+def _install_scaler(module: Any) -> None:
+    """torch.amp.grad_scaler."""
+    _wrap(module.GradScaler, "step", _scaler_step)
+    _wrap(module.GradScaler, "scale", _scaler_scale)
+
+
+def _loader_iter(original: Any) -> Any:
+    def __iter__(self: Any) -> Any:
+        this = _plain.Pass(_loop, self)
+        iterator = original(self)
+        # Persistent workers give the same iterator again: it carries the new pass.
+        vars(iterator)[_MARK] = this
+        return iterator
+
+    return __iter__
+
+
+def _iterator_next(original: Any) -> Any:
+    def __next__(self: Any) -> Any:
+        this: Optional[_plain.Pass] = vars(self).get(_MARK)
+        if this is None:
+            return original(self)
+        began_ns = clock()
+        try:
+            batch = original(self)
+        except StopIteration:
+            this.end()
+            raise
+        this.got(clock() - began_ns, batch)
+        return batch
+
+    return __next__
+
+
+def _install_loader(module: Any) -> None:
+    """torch.utils.data.dataloader: each `iter(loader)` begins a pass."""
+    _wrap(module._BaseDataLoaderIter, "__next__", _iterator_next)
+    _wrap(module.DataLoader, "__iter__", _loader_iter)
+
+
+_INSTALLERS = {
+    "torch.optim.optimizer": _install_optimizer,
+    "torch.autograd": _install_autograd,
+    "torch.amp.grad_scaler": _install_scaler,
+    "torch.utils.data.dataloader": _install_loader,
+}
+
+
+def install(module: Any) -> None:
+    global torch
+    torch = sys.modules["torch"]
+    _INSTALLERS[module.__name__](module)
