@@ -9,17 +9,14 @@ built once and run elsewhere: nothing is counted there.
 
 from __future__ import annotations
 
-import functools
 import sys
 import threading
-from typing import Any, Callable, Optional, Type
+from typing import Any, Callable, Type
 
 from epochmeter import _plain, _quiet
-from epochmeter._recorder import clock
+from epochmeter._frameworks.wrapping import beginning_pass, timing_pass, wrap
 
 _loop = _plain.PlainLoop("paddle")
-
-_MARK = "_epochmeter"
 
 
 def _static() -> bool:
@@ -37,28 +34,23 @@ class _Depth(threading.local):
 _depth = _Depth()
 
 
-def _stepping(original: Callable[..., Any], the_optimizer: Callable[..., Any]) -> Any:
-    """`original` as a step of the optimizer that the second function takes from its arguments."""
+def _stepping(the_optimizer: Callable[..., Any]) -> Callable[[Any], Any]:
+    """A call is a step of the optimizer that `the_optimizer` takes from its arguments."""
 
-    @functools.wraps(original)
-    def step(self: Any, *args: Any, **kwargs: Any) -> Any:
-        _depth.value += 1
-        try:
-            result = original(self, *args, **kwargs)
-        finally:
-            _depth.value -= 1
-        if _depth.value == 0 and not _static():
-            _loop.stepped(the_optimizer(self, *args))
-        return result
+    def make(original: Any) -> Any:
+        def step(self: Any, *args: Any, **kwargs: Any) -> Any:
+            _depth.value += 1
+            try:
+                result = original(self, *args, **kwargs)
+            finally:
+                _depth.value -= 1
+            if _depth.value == 0 and not _static():
+                _loop.stepped(the_optimizer(self, *args))
+            return result
 
-    setattr(step, _MARK, True)
-    return step
+        return step
 
-
-def _wrap(owner: Type[Any], name: str, the_optimizer: Callable[..., Any]) -> None:
-    original = vars(owner).get(name)
-    if original is not None and not hasattr(original, _MARK):
-        setattr(owner, name, _stepping(original, the_optimizer))
+    return make
 
 
 def _itself(self: Any, *_: Any) -> Any:
@@ -69,11 +61,35 @@ def _argument(self: Any, optimizer: Any = None, *_: Any) -> Any:
     return self if optimizer is None else optimizer
 
 
-def _wrap_optimizer(owner: Type[Any]) -> None:
-    _wrap(owner, "step", _itself)
-    _wrap(owner, "minimize", _itself)
+def _wrap_steps(owner: Type[Any], the_optimizer: Callable[..., Any]) -> None:
+    wrap(owner, "step", _stepping(the_optimizer))
+    wrap(owner, "minimize", _stepping(the_optimizer))
+
+
+def _wrap_below(owner: Type[Any]) -> None:
+    _wrap_steps(owner, _itself)
     for below in owner.__subclasses__():
-        _wrap_optimizer(below)
+        _wrap_below(below)
+
+
+def _install_optimizer(module: Any) -> None:
+    """paddle.optimizer.optimizer: its class, and those made below it from now on."""
+    base = module.Optimizer
+    _wrap_below(base)
+
+    def make(original: Any) -> Any:
+        # An optimizer class of its own calls this, whenever and wherever it was defined.
+        def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+            _wrap_backward()
+            for owner in type(self).__mro__:
+                if owner is base:
+                    break
+                _wrap_steps(owner, _itself)
+            original(self, *args, **kwargs)
+
+        return __init__
+
+    wrap(base, "__init__", make)
 
 
 # The tensor that the scaler made last: its backward is that of a multiple of the loss.
@@ -89,13 +105,7 @@ def _note_loss(tensor: Any) -> None:
         _quiet.fault("reading a loss", error)
 
 
-def _wrap_backward() -> None:
-    tensor: Any = getattr(sys.modules.get("paddle"), "Tensor", None)
-    original = getattr(tensor, "backward", None)
-    if original is None or hasattr(original, _MARK):
-        return
-
-    @functools.wraps(original)
+def _backward(original: Any) -> Any:
     def backward(self: Any, *args: Any, **kwargs: Any) -> Any:
         global _scaled
         result = original(self, *args, **kwargs)
@@ -105,16 +115,17 @@ def _wrap_backward() -> None:
             _note_loss(self)
         return result
 
-    setattr(backward, _MARK, True)
-    tensor.backward = backward
+    return backward
 
 
-def _wrap_scale(owner: Type[Any]) -> None:
-    original = vars(owner).get("scale")
-    if original is None or hasattr(original, _MARK):
-        return
+def _wrap_backward() -> None:
+    """Only once an optimizer is made: Paddle gives its tensors this method late."""
+    tensor: Any = getattr(sys.modules.get("paddle"), "Tensor", None)
+    if tensor is not None:
+        wrap(tensor, "backward", _backward)
 
-    @functools.wraps(original)
+
+def _scale(original: Any) -> Any:
     def scale(self: Any, var: Any) -> Any:
         global _scaled
         result = original(self, var)
@@ -123,83 +134,22 @@ def _wrap_scale(owner: Type[Any]) -> None:
             _note_loss(var)
         return result
 
-    setattr(scale, _MARK, True)
-    setattr(owner, "scale", scale)
-
-
-def _install_optimizer(module: Any) -> None:
-    """paddle.optimizer.optimizer: its class, and those made below it from now on."""
-    base = module.Optimizer
-    _wrap_optimizer(base)
-    original = base.__init__
-    if hasattr(original, _MARK):
-        return
-
-    # An optimizer class of its own calls this, whenever and wherever it was defined.
-    @functools.wraps(original)
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-        _wrap_backward()
-        for owner in type(self).__mro__:
-            if owner is base:
-                break
-            _wrap(owner, "step", _itself)
-            _wrap(owner, "minimize", _itself)
-        original(self, *args, **kwargs)
-
-    setattr(__init__, _MARK, True)
-    base.__init__ = __init__
+    return scale
 
 
 def _install_scaler(module: Any) -> None:
     """paddle.amp.grad_scaler."""
     for owner in (module.AmpScaler, module.GradScaler):
-        _wrap(owner, "step", _argument)
-        _wrap(owner, "minimize", _argument)
-        _wrap_scale(owner)
-
-
-def _wrap_next(owner: Type[Any]) -> None:
-    original = vars(owner).get("__next__")
-    if original is None or hasattr(original, _MARK):
-        return
-
-    @functools.wraps(original)
-    def __next__(self: Any) -> Any:
-        this: Optional[_plain.Pass] = self.__dict__.get(_MARK)
-        if this is None:
-            return original(self)
-        began_ns = clock()
-        try:
-            batch = original(self)
-        except StopIteration:
-            this.end()
-            raise
-        this.got(clock() - began_ns, batch)
-        return batch
-
-    setattr(__next__, _MARK, True)
-    setattr(owner, "__next__", __next__)
+        _wrap_steps(owner, _argument)
+    # GradScaler's own calls this one.
+    wrap(module.AmpScaler, "scale", _scale)
 
 
 def _install_loader(module: Any) -> None:
     """paddle.io.reader: each `iter(loader)` begins a pass."""
     for name in ("_DataLoaderIterSingleProcess", "_DataLoaderIterMultiProcess"):
-        _wrap_next(getattr(module, name))
-    loader = module.DataLoader
-    original = loader.__iter__
-    if hasattr(original, _MARK):
-        return
-
-    @functools.wraps(original)
-    def __iter__(self: Any) -> Any:
-        this = _plain.Pass(_loop, self)
-        iterator = original(self)
-        # Persistent workers give the same iterator again: it carries the new pass.
-        iterator.__dict__[_MARK] = this
-        return iterator
-
-    setattr(__iter__, _MARK, True)
-    loader.__iter__ = __iter__
+        wrap(getattr(module, name), "__next__", timing_pass)
+    wrap(module.DataLoader, "__iter__", beginning_pass(_loop))
 
 
 _INSTALLERS = {

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How hooks put their own functions in the place of a framework's."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, Callable, Optional
+
+from epochmeter import _plain
+from epochmeter._recorder import clock
+
+# On what is wrapped, so that it is wrapped once; on an iterator, the pass that it makes.
+MARK = "_epochmeter"
+
+
+def wrap(owner: Any, name: str, make: Callable[[Any], Any]) -> None:
+    """Puts make(original) in the place of `owner.name`, if `owner` has it itself; once."""
+    original = vars(owner).get(name)
+    if original is None or hasattr(original, MARK):
+        return
+    made = functools.wraps(original)(make(original))
+    setattr(made, MARK, True)
+    setattr(owner, name, made)
+
+
+def beginning_pass(loop: _plain.PlainLoop) -> Callable[[Any], Any]:
+    """For a loader's __iter__: each call begins a pass."""
+
+    def make(original: Any) -> Any:
+        def __iter__(self: Any) -> Any:
+            this = _plain.Pass(loop, self)
+            iterator = original(self)
+            # Persistent workers give the same iterator again: it carries the new pass.
+            vars(iterator)[MARK] = this
+            return iterator
+
+        return __iter__
+
+    return make
+
+
+def timing_pass(original: Any) -> Any:
+    """For the __next__ of what such a loader gives."""
+
+    def __next__(self: Any) -> Any:
+        this: Optional[_plain.Pass] = vars(self).get(MARK)
+        if this is None:
+            return original(self)
+        began_ns = clock()
+        try:
+            batch = original(self)
+        except StopIteration:
+            this.end()
+            raise
+        this.got(clock() - began_ns, batch)
+        return batch
+
+    return __next__
