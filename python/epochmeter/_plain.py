@@ -17,7 +17,7 @@ training, nothing is told from here.
 from __future__ import annotations
 
 import weakref
-from typing import Any, Dict, List, Optional
+from typing import Any, Dict, List, Optional, Tuple
 
 from epochmeter import _protocol, _quiet, _state
 from epochmeter._loop import batch_samples, length_of
@@ -53,6 +53,8 @@ class Pass:
     def got(self, wait_ns: int, batch: Any) -> None:
         """A batch came after `wait_ns` in the loader. `batch` is looked at, not kept."""
         try:
+            self._loop.waited_ns += wait_ns
+            self._loop.batches += 1
             self._loop.delivered(self)
             self.fresh += 1
             self.last_ns = clock()
@@ -102,6 +104,8 @@ class PlainLoop:
         self._fresh: List[Pass] = []
         self._losses = 0
         self._loss: Optional[_protocol.Real] = None
+        # All that the loaders did since take_waiting(), whoever trains.
+        self.waited_ns = self.batches = 0
         self._depth = 0
 
     # What hooks call. Neither raises.
@@ -126,6 +130,14 @@ class PlainLoop:
         """
         self._losses += 1
         self._loss = _protocol.real(value)
+
+    def take_waiting(self) -> Tuple[int, int]:
+        """Nanoseconds inside the loaders and batches from them since the last call; for callbacks,
+        which see only that something took time.
+        """
+        taken = self.waited_ns, self.batches
+        self.waited_ns = self.batches = 0
+        return taken
 
     def idle(self) -> bool:
         """Whether somebody else's training is on, so that nothing is told from here."""

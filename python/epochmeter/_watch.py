@@ -28,6 +28,8 @@ HOOKS: Tuple[Tuple[str, str], ...] = (
     ("torch.autograd", "epochmeter._frameworks.torch_loop"),
     ("torch.amp.grad_scaler", "epochmeter._frameworks.torch_loop"),
     ("torch.utils.data.dataloader", "epochmeter._frameworks.torch_loop"),
+    ("transformers.trainer_callback", "epochmeter._frameworks.transformers"),
+    ("transformers.trainer", "epochmeter._frameworks.transformers"),
 )
 
 # EPOCHMETER_HOOKS is what `epochmeter run --no-hooks` sets: start() installs none then either.

@@ -11,22 +11,24 @@ step that is compiled itself is not seen.
 
 from __future__ import annotations
 
-import functools
 import sys
-from typing import Any, Callable, Optional
+from typing import Any, Tuple
 
 from epochmeter import _plain, _quiet
-from epochmeter._recorder import clock
+from epochmeter._frameworks.wrapping import MARK, beginning_pass, timing_pass, wrap
 
 _loop = _plain.PlainLoop("torch")
-
-_MARK = "_epochmeter"
 
 # The module, for names that are looked up while torch.compile may be looking on.
 torch: Any = None
 
 # Optimizer steps so far, whoever trains: tells the gradient scaler's that skipped theirs.
 _steps = 0
+
+
+def take_waiting() -> Tuple[int, int]:
+    """Nanoseconds inside DataLoaders and batches from them since the last call."""
+    return _loop.take_waiting()
 
 
 def _stepped(optimizer: Any, args: Any, kwargs: Any) -> None:
@@ -37,22 +39,12 @@ def _stepped(optimizer: Any, args: Any, kwargs: Any) -> None:
     _loop.stepped(optimizer)
 
 
-def _wrap(owner: Any, name: str, make: Callable[[Any], Any]) -> None:
-    """Puts make(original) in the place of `owner.name`, once."""
-    original = vars(owner).get(name)
-    if original is None or hasattr(original, _MARK):
-        return
-    made = functools.wraps(original)(make(original))
-    setattr(made, _MARK, True)
-    setattr(owner, name, made)
-
-
 def _install_optimizer(module: Any) -> None:
     """torch.optim.optimizer."""
-    if hasattr(module, _MARK):
+    if hasattr(module, MARK):
         return
     module.register_optimizer_step_post_hook(_stepped)
-    setattr(module, _MARK, True)
+    setattr(module, MARK, True)
 
 
 # The tensor that the scaler made last: its backward is that of a multiple of the loss.
@@ -84,7 +76,7 @@ def _backward(original: Any) -> Any:
 
 def _install_autograd(module: Any) -> None:
     """torch.autograd: Tensor.backward() goes through its backward()."""
-    _wrap(module, "backward", _backward)
+    wrap(module, "backward", _backward)
 
 
 def _scaler_step(original: Any) -> Any:
@@ -112,42 +104,14 @@ def _scaler_scale(original: Any) -> Any:
 
 def _install_scaler(module: Any) -> None:
     """torch.amp.grad_scaler."""
-    _wrap(module.GradScaler, "step", _scaler_step)
-    _wrap(module.GradScaler, "scale", _scaler_scale)
-
-
-def _loader_iter(original: Any) -> Any:
-    def __iter__(self: Any) -> Any:
-        this = _plain.Pass(_loop, self)
-        iterator = original(self)
-        # Persistent workers give the same iterator again: it carries the new pass.
-        vars(iterator)[_MARK] = this
-        return iterator
-
-    return __iter__
-
-
-def _iterator_next(original: Any) -> Any:
-    def __next__(self: Any) -> Any:
-        this: Optional[_plain.Pass] = vars(self).get(_MARK)
-        if this is None:
-            return original(self)
-        began_ns = clock()
-        try:
-            batch = original(self)
-        except StopIteration:
-            this.end()
-            raise
-        this.got(clock() - began_ns, batch)
-        return batch
-
-    return __next__
+    wrap(module.GradScaler, "step", _scaler_step)
+    wrap(module.GradScaler, "scale", _scaler_scale)
 
 
 def _install_loader(module: Any) -> None:
     """torch.utils.data.dataloader: each `iter(loader)` begins a pass."""
-    _wrap(module._BaseDataLoaderIter, "__next__", _iterator_next)
-    _wrap(module.DataLoader, "__iter__", _loader_iter)
+    wrap(module._BaseDataLoaderIter, "__next__", timing_pass)
+    wrap(module.DataLoader, "__iter__", beginning_pass(_loop))
 
 
 _INSTALLERS = {

@@ -31,7 +31,11 @@ def beginning_pass(loop: _plain.PlainLoop) -> Callable[[Any], Any]:
             this = _plain.Pass(loop, self)
             iterator = original(self)
             # Persistent workers give the same iterator again: it carries the new pass.
-            vars(iterator)[MARK] = this
+            try:
+                vars(iterator)[MARK] = this
+            except TypeError:
+                # A loader of somebody's own, whose iterator is a generator: its batches are unseen.
+                pass
             return iterator
 
         return __iter__
