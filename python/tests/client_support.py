@@ -75,7 +75,7 @@ def run_python(
     names = {
         key: value
         for key, value in os.environ.items()
-        if not key.startswith(("EPOCHMETER", "PADDLE_", "SLURM_"))
+        if not key.startswith(("EPOCHMETER", "PADDLE_", "SLURM_", "HOROVOD_", "TF_CONFIG"))
         and key not in ("RANK", "PYTHONPATH")
     }
     path = [environment.pop("PYTHONPATH", "")]

@@ -13,7 +13,7 @@ from typing import Any, Dict, List
 
 import pytest
 
-from client_support import FakeRecorder, run_python
+from client_support import ROOT, FakeRecorder, run_python
 from epochmeter import _ranks
 
 LOOP = """
@@ -207,39 +207,13 @@ print("done")
     assert run_python(script, recorder.path).stdout == "done\n"
 
 
-@pytest.mark.parametrize(
-    "environment, expected",
-    [
-        ({}, _ranks.Ranks()),
-        (
-            {"PADDLE_TRAINER_ID": "3", "PADDLE_RANK_IN_NODE": "1", "PADDLE_TRAINERS_NUM": "8"},
-            _ranks.Ranks(3, 1, 8, "paddle"),
-        ),
-        (
-            {"RANK": "5", "LOCAL_RANK": "1", "WORLD_SIZE": "8", "SLURM_PROCID": "1"},
-            _ranks.Ranks(5, 1, 8, "torchrun"),
-        ),
-        (
-            {"OMPI_COMM_WORLD_RANK": "2", "OMPI_COMM_WORLD_SIZE": "4"},
-            _ranks.Ranks(2, None, 4, "openmpi"),
-        ),
-        ({"PMI_RANK": "2", "PMI_SIZE": "4"}, _ranks.Ranks(2, None, 4, "pmi")),
-        ({"MV2_COMM_WORLD_RANK": "0"}, _ranks.Ranks(0, None, None, "mvapich")),
-        ({"JSM_NAMESPACE_RANK": "1"}, _ranks.Ranks(1, None, None, "lsf")),
-        (
-            {"SLURM_PROCID": "7", "SLURM_LOCALID": "3", "SLURM_NTASKS": "16"},
-            _ranks.Ranks(7, 3, 16, "slurm"),
-        ),
-        ({"RANK": "first", "SLURM_PROCID": "2"}, _ranks.Ranks(2, None, None, "slurm")),
-        ({"RANK": "-1"}, _ranks.Ranks()),
-        ({"RANK": "0", "WORLD_SIZE": "0"}, _ranks.Ranks(0, None, None, "torchrun")),
-        ({"RANK": "²"}, _ranks.Ranks()),
-    ],
-)
-def test_rank_comes_from_the_first_launcher_that_tells(
-    environment: Dict[str, str], expected: _ranks.Ranks
-) -> None:
-    assert _ranks.find(environment) == expected
+RANKS = json.loads((ROOT / "tests" / "vectors" / "ranks.json").read_text())
+
+
+@pytest.mark.parametrize("case", RANKS, ids=[case["name"] for case in RANKS])
+def test_rank_comes_from_the_first_launcher_that_tells(case: Dict[str, Any]) -> None:
+    expected = _ranks.Ranks(*(case[name] for name in ("rank", "local_rank", "world", "source")))
+    assert _ranks.find(case["environment"]) == expected
 
 
 def test_rank_is_on_every_event(recorder: FakeRecorder) -> None:
