@@ -38,7 +38,9 @@ from epochmeter._version import VERSION as __version__
 if TYPE_CHECKING:
     from epochmeter._loop import Phase, Steps
 
+    LightningCallback: Any
     PaddleCallback: Any
+    TransformersCallback: Any
 
 __all__ = ["epochs", "log", "mark", "phase", "start", "steps", "stop"]
 
@@ -140,13 +142,22 @@ def mark(name: str) -> None:
             _quiet.fault("mark", error)
 
 
-def __getattr__(name: str) -> Any:
-    if name == "PaddleCallback":
-        from epochmeter._frameworks import paddle_hapi
+# The name of a callback class -> our file that makes it on the framework's own.
+_CALLBACKS = {
+    "LightningCallback": "lightning",
+    "PaddleCallback": "paddle_hapi",
+    "TransformersCallback": "transformers",
+}
 
-        return paddle_hapi.callback_class()
+
+def __getattr__(name: str) -> Any:
+    file = _CALLBACKS.get(name)
+    if file is not None:
+        from importlib import import_module
+
+        return import_module("epochmeter._frameworks." + file).callback_class()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> List[str]:
-    return sorted([*__all__, "PaddleCallback", "__version__", "__doc__", "__name__"])
+    return sorted([*__all__, *_CALLBACKS, "__version__", "__doc__", "__name__"])

@@ -28,6 +28,18 @@ HOOKS: Tuple[Tuple[str, str], ...] = (
     ("torch.autograd", "epochmeter._frameworks.torch_loop"),
     ("torch.amp.grad_scaler", "epochmeter._frameworks.torch_loop"),
     ("torch.utils.data.dataloader", "epochmeter._frameworks.torch_loop"),
+    ("lightning.pytorch.trainer.call", "epochmeter._frameworks.lightning"),
+    ("lightning.pytorch.trainer.trainer", "epochmeter._frameworks.lightning"),
+    (
+        "lightning.pytorch.trainer.connectors.logger_connector.logger_connector",
+        "epochmeter._frameworks.lightning",
+    ),
+    ("pytorch_lightning.trainer.call", "epochmeter._frameworks.lightning"),
+    ("pytorch_lightning.trainer.trainer", "epochmeter._frameworks.lightning"),
+    (
+        "pytorch_lightning.trainer.connectors.logger_connector.logger_connector",
+        "epochmeter._frameworks.lightning",
+    ),
     ("transformers.trainer_callback", "epochmeter._frameworks.transformers"),
     ("transformers.trainer", "epochmeter._frameworks.transformers"),
 )
