@@ -1,74 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "player.h"
 
-#include <time.h>
-
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 
+#include "clock.h"
+#include "latency.h"
+
 namespace nvml_replay {
 namespace {
-
-int64_t ClockNs(clockid_t clock) {
-  timespec now{};
-  clock_gettime(clock, &now);
-  return static_cast<int64_t>(now.tv_sec) * 1000000000 + now.tv_nsec;
-}
-
-void SleepNs(int64_t ns) {
-  timespec left{static_cast<time_t>(ns / 1000000000), static_cast<long>(ns % 1000000000)};
-  while (nanosleep(&left, &left) != 0) {
-  }
-}
-
-void SpinNs(int64_t ns) {
-  const int64_t end_ns = ClockNs(CLOCK_MONOTONIC) + ns;
-  while (ClockNs(CLOCK_MONOTONIC) < end_ns) {
-  }
-}
-
-// Median cost of the calls on an H200 with driver 580; everything else costs about a microsecond.
-struct Cost {
-  std::string_view function;
-  int64_t us;
-};
-constexpr std::array<Cost, 16> kCosts = {{
-    {"nvmlDeviceGetMemoryInfo", 9},
-    {"nvmlDeviceGetMemoryInfo_v2", 11},
-    {"nvmlDeviceGetComputeRunningProcesses_v3", 9},
-    {"nvmlDeviceGetTotalEnergyConsumption", 3300},
-    {"nvmlDeviceGetSamples", 550},
-    {"nvmlGpmSampleGet", 38},
-    {"nvmlGpmMetricsGet", 1900},
-    {"nvmlDeviceGetClockInfo", 2},
-    {"nvmlDeviceGetPowerUsage", 2},
-    {"field:75", 900},
-    {"field:83", 3300},
-    {"field:94", 370},
-    {"field:138", 1400},
-    {"field:139", 1400},
-    {"field:197", 370},
-    {"field:198", 370},
-}};
-
-void SpendLatency(std::string_view function) {
-  // This one waits for a 20 ms window inside the driver; the others keep a core busy.
-  if (function == "nvmlDeviceGetPcieThroughput") return SleepNs(20800000);
-  int64_t us = 1;
-  for (const Cost& cost : kCosts) {
-    if (cost.function == function) us = cost.us;
-  }
-  SpinNs(us * 1000);
-}
 
 const char* Env(const char* name) {
   const char* value = std::getenv(name);
   return value != nullptr && *value != '\0' ? value : nullptr;
+}
+
+bool Matches(const std::string& pattern, std::string_view function) {
+  if (pattern.back() != '*') return pattern == function;
+  const size_t size = pattern.size() - 1;
+  return function.substr(0, size) == std::string_view(pattern).substr(0, size);
+}
+
+bool AbsentAt(const DeviceModel& model, int64_t t_ns) {
+  return std::any_of(model.absent.begin(), model.absent.end(),
+                     [&](const Span& span) { return span.Has(t_ns); });
 }
 
 }  // namespace
@@ -77,8 +36,6 @@ uint64_t ToU64(double value) {
   if (!(value > 0)) return 0;
   return value >= 18446744073709551615.0 ? UINT64_MAX : static_cast<uint64_t>(value);
 }
-
-int64_t WallMicros() { return ClockNs(CLOCK_REALTIME) / 1000; }
 
 Player& Player::Get() {
   static Player player;
@@ -103,12 +60,13 @@ bool Player::LoadOnce() {
     return false;
   }
   scenario_ = std::move(*scenario);
-  handle_slots_.assign(scenario_.devices.size() + 1, 0);
+  slots_.clear();
+  inits_ = 0;
   speed_ = 1.0;
   if (const char* speed = Env("EPOCHMETER_REPLAY_SPEED")) speed_ = std::strtod(speed, nullptr);
   if (!(speed_ > 0)) speed_ = 1.0;
   const char* t0 = Env("EPOCHMETER_REPLAY_T0_NS");
-  t0_ns_ = t0 != nullptr ? std::strtoll(t0, nullptr, 10) : ClockNs(CLOCK_MONOTONIC);
+  t0_ns_ = t0 != nullptr ? std::strtoll(t0, nullptr, 10) : MonotonicNs();
   const char* latency = Env("EPOCHMETER_REPLAY_LATENCY");
   latency_ = latency != nullptr && std::string_view(latency) != "0";
   loaded_ = true;
@@ -117,7 +75,10 @@ bool Player::LoadOnce() {
 
 NvmlReturn Player::Init() {
   if (!LoadOnce()) return kNvmlDriverNotLoaded;
-  ++references_;
+  if (references_++ == 0) {
+    ++inits_;
+    init_play_ns_ = PlayNs();
+  }
   return kNvmlSuccess;
 }
 
@@ -127,25 +88,96 @@ NvmlReturn Player::Shutdown() {
   return kNvmlSuccess;
 }
 
-std::optional<size_t> Player::IndexOf(NvmlDevice device) const {
-  const auto* slot = reinterpret_cast<const char*>(device);
-  for (size_t i = 0; i < scenario_.devices.size(); ++i) {
-    if (slot == &handle_slots_[i]) return i;
-  }
-  return std::nullopt;
-}
-
-NvmlDevice Player::HandleOf(size_t index) const {
-  return reinterpret_cast<NvmlDevice>(const_cast<char*>(&handle_slots_[index]));
-}
-
 int64_t Player::PlayNs() const {
-  return static_cast<int64_t>(static_cast<double>(ClockNs(CLOCK_MONOTONIC) - t0_ns_) * speed_);
+  return static_cast<int64_t>(static_cast<double>(MonotonicNs() - t0_ns_) * speed_);
 }
 
-const double* Player::FaultValue(size_t index, std::string_view key, int64_t play_ns) const {
+int64_t Player::SampleClockMicros() const {
+  switch (scenario_.sample_clock) {
+    case SampleClock::kMonotonic:
+      return MonotonicNs() / 1000 + scenario_.sample_clock_offset_us;
+    case SampleClock::kBoottime:
+      return BoottimeMicros() + scenario_.sample_clock_offset_us;
+    default:
+      return WallMicros() + scenario_.sample_clock_offset_us;
+  }
+}
+
+int64_t Player::PresenceNs() const {
+  return scenario_.enumerate_at_init ? init_play_ns_ : PlayNs();
+}
+
+std::vector<size_t> Player::Enumerated() const {
+  const int64_t now_ns = PresenceNs();
+  std::vector<std::pair<double, size_t>> order;
+  for (size_t i = 0; i < scenario_.devices.size(); ++i) {
+    if (AbsentAt(scenario_.devices[i], now_ns)) continue;
+    const Reading place = ReadAt({i}, "index", now_ns);
+    order.emplace_back(place.code == 0 ? place.value : static_cast<double>(i), i);
+  }
+  std::sort(order.begin(), order.end());
+  std::vector<size_t> out;
+  for (const auto& [place, device] : order) out.push_back(device);
+  return out;
+}
+
+// Grows when the handles of a device become stale: it was away, or NVML was initialised anew.
+int64_t Player::EpochOf(size_t device) const {
+  const int64_t now_ns = PlayNs();
+  const DeviceModel& model = scenario_.devices[device];
+  int64_t epoch = scenario_.new_handles_on_init ? inits_ : 0;
+  for (const Span& span : model.absent) epoch += now_ns >= span.to_ns ? 1 : 0;
+  for (const LostSpan& lost : model.lost) {
+    epoch += lost.new_handle && now_ns >= lost.when.to_ns ? 1 : 0;
+  }
+  return epoch;
+}
+
+NvmlDevice Player::HandleOf(Unit unit) {
+  const int64_t epoch = EpochOf(unit.device);
+  auto slot = std::find_if(slots_.begin(), slots_.end(), [&](const Slot& known) {
+    return known.unit == unit && known.epoch == epoch;
+  });
+  if (slot == slots_.end()) slot = slots_.insert(slots_.end(), Slot{unit, epoch});
+  return reinterpret_cast<NvmlDevice>(&*slot);
+}
+
+NvmlReturn Player::Resolve(NvmlDevice handle, Unit* unit) const {
+  const auto slot = std::find_if(slots_.begin(), slots_.end(), [&](const Slot& known) {
+    return reinterpret_cast<NvmlDevice>(const_cast<Slot*>(&known)) == handle;
+  });
+  if (slot == slots_.end()) return kNvmlInvalidArgument;
+  *unit = slot->unit;
+  const NvmlReturn state = StateOf(slot->unit);
+  if (state != kNvmlSuccess || slot->epoch == EpochOf(slot->unit.device)) return state;
+  if (scenario_.stale_handle == StaleHandle::kCrash) {
+    std::signal(SIGSEGV, SIG_DFL);
+    std::raise(SIGSEGV);
+  }
+  const bool invalid = scenario_.stale_handle == StaleHandle::kInvalid;
+  return invalid ? kNvmlInvalidArgument : kNvmlGpuIsLost;
+}
+
+NvmlReturn Player::StateOf(Unit unit) const {
+  const int64_t now_ns = PlayNs();
+  const DeviceModel& device = scenario_.devices[unit.device];
+  if (AbsentAt(device, now_ns)) return kNvmlGpuIsLost;
+  for (const LostSpan& lost : device.lost) {
+    if (lost.when.Has(now_ns)) return lost.code;
+  }
+  // The handle of a destroyed instance.
+  if (unit.instance >= 0 && AbsentAt(model(unit), now_ns)) return kNvmlInvalidArgument;
+  return kNvmlSuccess;
+}
+
+const DeviceModel& Player::model(Unit unit) const {
+  const DeviceModel& device = scenario_.devices[unit.device];
+  return unit.instance < 0 ? device : device.instances[static_cast<size_t>(unit.instance)];
+}
+
+const Reading* Player::FaultValue(size_t device, std::string_view key, int64_t play_ns) const {
   for (const Fault& fault : scenario_.faults) {
-    if (fault.device >= 0 && static_cast<size_t>(fault.device) != index) continue;
+    if (fault.device >= 0 && static_cast<size_t>(fault.device) != device) continue;
     if (play_ns < fault.at_ns || play_ns - fault.at_ns >= fault.for_ns) continue;
     const auto it = fault.values.find(key);
     if (it != fault.values.end()) return &it->second;
@@ -153,96 +185,83 @@ const double* Player::FaultValue(size_t index, std::string_view key, int64_t pla
   return nullptr;
 }
 
-std::optional<double> Player::ValueAt(size_t index, std::string_view key, int64_t play_ns) const {
-  if (const double* faulty = FaultValue(index, key, play_ns)) return *faulty;
-  const DeviceModel& device = model(index);
-  const auto it = device.tracks.find(key);
-  if (it == device.tracks.end()) return std::nullopt;
+Reading Player::ReadAt(Unit unit, std::string_view key, int64_t play_ns) const {
+  if (const Reading* faulty = FaultValue(unit.device, key, play_ns)) return *faulty;
+  const DeviceModel& shown = model(unit);
+  const auto it = shown.tracks.find(key);
+  if (it == shown.tracks.end()) return {0, kNvmlNotSupported};
   return it->second.At(std::clamp<int64_t>(play_ns, 0, scenario_.last_ns));
 }
 
-std::optional<double> Player::GpmMean(size_t index, std::string_view key, int64_t from_ns,
-                                      int64_t to_ns) const {
-  if (const double* faulty = FaultValue(index, key, to_ns)) return *faulty;
-  const DeviceModel& device = model(index);
-  const auto it = device.tracks.find(key);
-  if (it == device.tracks.end()) return std::nullopt;
-  if (to_ns - from_ns < scenario_.gpm_nan_under_ns) return std::nan("");
+bool Player::HasKey(Unit unit, std::string_view key) const {
+  return model(unit).tracks.find(key) != model(unit).tracks.end() ||
+         FaultValue(unit.device, key, PlayNs()) != nullptr;
+}
+
+Reading Player::GpmMean(Unit unit, std::string_view key, int64_t from_ns, int64_t to_ns) const {
+  if (const Reading* faulty = FaultValue(unit.device, key, to_ns)) return *faulty;
+  const DeviceModel& shown = model(unit);
+  const auto it = shown.tracks.find(key);
+  if (it == shown.tracks.end()) return {0, kNvmlNotSupported};
+  if (to_ns - from_ns < scenario_.gpm_nan_under_ns) return {std::nan(""), 0};
   return it->second.MeanBetween(from_ns, std::clamp<int64_t>(to_ns, 0, scenario_.last_ns));
 }
 
-std::optional<double> Player::Value(size_t index, std::string_view key) const {
-  return ValueAt(index, key, PlayNs());
-}
-
-std::vector<ProcessEntry> Player::Processes(size_t index) const {
+std::vector<ProcessEntry> Player::Processes(Unit unit) const {
   const int64_t now_ns = std::clamp<int64_t>(PlayNs(), 0, scenario_.last_ns);
+  const DeviceModel& shown = model(unit);
   std::vector<ProcessEntry> current;
-  for (const auto& [t_ns, list] : model(index).processes) {
+  for (const auto& [t_ns, list] : shown.processes) {
     if (t_ns > now_ns) break;
     current = list;
+  }
+  current.erase(std::remove_if(current.begin(), current.end(),
+                               [&](const ProcessEntry& p) { return !p.alive.Has(now_ns); }),
+                current.end());
+  for (ProcessEntry& process : current) {
+    if (!process.used.points.empty()) process.used_bytes = ToU64(process.used.At(now_ns).value);
+    if (unit.instance < 0) continue;
+    process.gpu_instance = shown.gpu_instance;
+    process.compute_instance = shown.compute_instance;
+  }
+  // A GPU lists the processes of its instances unless the script gave it a list of its own.
+  if (unit.instance >= 0 || !shown.processes.empty()) return current;
+  for (size_t i = 0; i < shown.instances.size(); ++i) {
+    const auto own = Processes({unit.device, static_cast<int>(i)});
+    current.insert(current.end(), own.begin(), own.end());
   }
   return current;
 }
 
+bool Player::MigEnabled(size_t device) const {
+  const Reading mode = Read({device}, "mig_mode");
+  return mode.code == 0 && mode.value != 0;
+}
+
 void Player::Spend(std::string_view function) const {
-  if (latency_) SpendLatency(function);
+  const auto own = scenario_.latency_us.find(function);
+  if (own != scenario_.latency_us.end()) return SpinNs(own->second * 1000);
+  const auto any = scenario_.latency_us.find("*");
+  const bool whole = function.substr(0, 4) == "nvml";
+  if (any != scenario_.latency_us.end() && whole) return SpinNs(any->second * 1000);
+  if (latency_) SpendMeasured(function);
 }
 
 std::optional<Fault> Player::TakeFault(std::string_view function, int device) {
   const int64_t now_ns = PlayNs();
   for (Fault& fault : scenario_.faults) {
     const bool acts = fault.crash || fault.hang_s > 0 || fault.return_code != 0;
-    if (!acts || fault.times <= 0) continue;
-    if (fault.function != "*" && fault.function != function) continue;
+    if (!acts || fault.times <= 0 || !Matches(fault.function, function)) continue;
     if (fault.device >= 0 && fault.device != device) continue;
     if (now_ns < fault.at_ns || now_ns - fault.at_ns >= fault.for_ns) continue;
+    if (fault.after > 0) {
+      --fault.after;
+      continue;
+    }
     --fault.times;
     return fault;
   }
   return std::nullopt;
-}
-
-Call::Call(std::string_view function) : player_(Player::Get()), lock_(player_.mutex()) {
-  Check(function, -1);
-}
-
-Call::Call(std::string_view function, NvmlDevice device)
-    : player_(Player::Get()), lock_(player_.mutex()) {
-  const std::optional<size_t> index = player_.IndexOf(device);
-  index_ = index.value_or(0);
-  Check(function, index ? static_cast<int>(*index) : -1);
-  if (rc_ == kNvmlSuccess && !index) rc_ = kNvmlInvalidArgument;
-}
-
-void Call::Check(std::string_view function, int device) {
-  if (!player_.initialised()) {
-    rc_ = kNvmlUninitialized;
-    return;
-  }
-  player_.Spend(function);
-  const std::optional<Fault> fault = player_.TakeFault(function, device);
-  if (!fault) return;
-  if (fault->crash) {
-    std::signal(SIGSEGV, SIG_DFL);
-    std::raise(SIGSEGV);
-  }
-  if (fault->hang_s > 0) SleepNs(static_cast<int64_t>(fault->hang_s * 1e9));
-  rc_ = fault->return_code;
-}
-
-std::optional<uint64_t> Call::U64(std::string_view key) const {
-  const std::optional<double> value = player_.Value(index_, key);
-  if (!value || std::isnan(*value)) return std::nullopt;
-  return ToU64(*value);
-}
-
-NvmlReturn Call::Put(std::string_view key, uint32_t* out) const {
-  if (out == nullptr) return kNvmlInvalidArgument;
-  const std::optional<uint64_t> value = U64(key);
-  if (!value) return kNvmlNotSupported;
-  *out = static_cast<uint32_t>(std::min<uint64_t>(*value, UINT32_MAX));
-  return kNvmlSuccess;
 }
 
 }  // namespace nvml_replay

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// State of the replay library in one process: the scenario, the play clock, and the checks every
-// exported call goes through.
+// State of the replay library in one process: the scenario, the play clock, which devices there
+// are now, and their handles. All of it is guarded by mutex().
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -15,6 +16,13 @@
 
 namespace nvml_replay {
 
+// A device, or one MIG instance of it.
+struct Unit {
+  size_t device = 0;
+  int instance = -1;
+  bool operator==(const Unit& other) const = default;
+};
+
 class Player {
  public:
   // The one player of the process; it lives as long as the library is loaded.
@@ -25,70 +33,65 @@ class Player {
   bool initialised() const { return references_ > 0; }
   const Scenario& scenario() const { return scenario_; }
   std::recursive_mutex& mutex() { return mutex_; }
-
-  // Index of a handle, or nullopt for a pointer that is none of ours.
-  std::optional<size_t> IndexOf(NvmlDevice device) const;
-  NvmlDevice HandleOf(size_t index) const;
-  const DeviceModel& model(size_t index) const { return scenario_.devices[index]; }
+  double speed() const { return speed_; }
 
   // Play time now: 0 at T0, negative before it, not clamped at the end.
   int64_t PlayNs() const;
-  // What the device shows at a play time (clamped to the recording), value faults applied.
-  std::optional<double> ValueAt(size_t index, std::string_view key, int64_t play_ns) const;
-  std::optional<double> Value(size_t index, std::string_view key) const;
+  // The clock of sample stamps now, in us.
+  int64_t SampleClockMicros() const;
+
+  // The devices that are enumerated now, in NVML's order.
+  std::vector<size_t> Enumerated() const;
+  // The valid handle of a unit; the same one until the device was lost and came back.
+  NvmlDevice HandleOf(Unit unit);
+  // What a handle stands for: kNvmlSuccess, or the code that calls with it answer. A stale handle
+  // ends the process when the scenario says so.
+  NvmlReturn Resolve(NvmlDevice handle, Unit* unit) const;
+  // kNvmlSuccess, or why calls about the device fail now.
+  NvmlReturn StateOf(Unit unit) const;
+  const DeviceModel& model(Unit unit) const;
+
+  // What the unit shows at a play time (clamped to the recording), value faults applied.
+  Reading ReadAt(Unit unit, std::string_view key, int64_t play_ns) const;
+  Reading Read(Unit unit, std::string_view key) const { return ReadAt(unit, key, PlayNs()); }
+  bool HasKey(Unit unit, std::string_view key) const;
   // Mean of a GPM value over a window of play time, value faults applied.
-  std::optional<double> GpmMean(size_t index, std::string_view key, int64_t from_ns,
-                                int64_t to_ns) const;
-  std::vector<ProcessEntry> Processes(size_t index) const;
-  double speed() const { return speed_; }
+  Reading GpmMean(Unit unit, std::string_view key, int64_t from_ns, int64_t to_ns) const;
+  std::vector<ProcessEntry> Processes(Unit unit) const;
+  bool MigEnabled(size_t device) const;
 
   // The fault that hits a call of this function, if any; counts it.
   std::optional<Fault> TakeFault(std::string_view function, int device);
-  // Spends the measured cost of a call when EPOCHMETER_REPLAY_LATENCY asks for it.
+  // Spends what a call costs: by the script's table, else the measured cost when
+  // EPOCHMETER_REPLAY_LATENCY asks for it.
   void Spend(std::string_view function) const;
 
  private:
+  // Handles are addresses of slots, which stay where they are.
+  struct Slot {
+    Unit unit;
+    int64_t epoch;
+  };
+
   Player() = default;
-  const double* FaultValue(size_t index, std::string_view key, int64_t play_ns) const;
   bool LoadOnce();
+  int64_t PresenceNs() const;
+  int64_t EpochOf(size_t device) const;
+  const Reading* FaultValue(size_t device, std::string_view key, int64_t play_ns) const;
 
   std::recursive_mutex mutex_;
   int references_ = 0;
   bool loaded_ = false;
   std::string wish_;  // the environment that was loaded
   Scenario scenario_;
-  std::vector<char> handle_slots_;
+  std::deque<Slot> slots_;
   int64_t t0_ns_ = 0;
+  int64_t init_play_ns_ = 0;
+  int64_t inits_ = 0;
   double speed_ = 1.0;
   bool latency_ = false;
 };
 
-// One NVML call: takes the library's lock, checks that NVML is initialised and the handle valid,
-// spends the measured latency, applies faults. Use: `Call call("nvmlX", device); if (call.rc())
-// return call.rc();`.
-class Call {
- public:
-  explicit Call(std::string_view function);
-  Call(std::string_view function, NvmlDevice device);
-  NvmlReturn rc() const { return rc_; }
-  size_t index() const { return index_; }
-  Player& player() const { return player_; }
-
-  // The value now as an unsigned integer; saturates, so that scripts can show 2^64-1.
-  std::optional<uint64_t> U64(std::string_view key) const;
-  // Writes the value now to *out; the code a driver gives when it has none or out is null.
-  NvmlReturn Put(std::string_view key, uint32_t* out) const;
-
- private:
-  void Check(std::string_view function, int device);
-
-  Player& player_;
-  std::lock_guard<std::recursive_mutex> lock_;
-  NvmlReturn rc_ = kNvmlSuccess;
-  size_t index_ = 0;
-};
-
 uint64_t ToU64(double value);
-int64_t WallMicros();
 
 }  // namespace nvml_replay
