@@ -38,6 +38,7 @@ from epochmeter._version import VERSION as __version__
 if TYPE_CHECKING:
     from epochmeter._loop import Phase, Steps
 
+    KerasCallback: Any
     LightningCallback: Any
     PaddleCallback: Any
     TransformersCallback: Any
@@ -144,6 +145,7 @@ def mark(name: str) -> None:
 
 # The name of a callback class -> our file that makes it on the framework's own.
 _CALLBACKS = {
+    "KerasCallback": "keras",
     "LightningCallback": "lightning",
     "PaddleCallback": "paddle_hapi",
     "TransformersCallback": "transformers",

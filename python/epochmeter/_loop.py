@@ -27,6 +27,9 @@ T = TypeVar("T")
 
 
 def length_of(iterable: Any) -> Optional[int]:
+    # PyTorch remembers that a loader of a stream was asked for its length, and warns by it later.
+    if getattr(iterable, "_dataset_kind", 0) == 1:
+        return None
     try:
         return len(iterable)
     except Exception:

@@ -16,32 +16,49 @@ import os
 import sys
 from typing import Any, Callable, Dict, List, Optional, Tuple
 
-# One line a hook: the module to wait for, and our file, whose install(module) is called with it.
-# install() may be called again with the same module, as after a reload: it marks what it wraps.
+# One entry a hook: our file, and the modules to wait for, with each of which its install(module) is
+# called. It may be called again with the same module, as after a reload: it marks what it wraps.
 # What install() raises is said once on stderr, and that hook is off.
-HOOKS: Tuple[Tuple[str, str], ...] = (
-    ("paddle.hapi.model", "epochmeter._frameworks.paddle_hapi"),
-    ("paddle.optimizer.optimizer", "epochmeter._frameworks.paddle_loop"),
-    ("paddle.amp.grad_scaler", "epochmeter._frameworks.paddle_loop"),
-    ("paddle.io.reader", "epochmeter._frameworks.paddle_loop"),
-    ("torch.optim.optimizer", "epochmeter._frameworks.torch_loop"),
-    ("torch.autograd", "epochmeter._frameworks.torch_loop"),
-    ("torch.amp.grad_scaler", "epochmeter._frameworks.torch_loop"),
-    ("torch.utils.data.dataloader", "epochmeter._frameworks.torch_loop"),
-    ("lightning.pytorch.trainer.call", "epochmeter._frameworks.lightning"),
-    ("lightning.pytorch.trainer.trainer", "epochmeter._frameworks.lightning"),
+HOOKS: Tuple[Tuple[str, Tuple[str, ...]], ...] = (
+    ("paddle_hapi", ("paddle.hapi.model",)),
+    ("paddle_loop", ("paddle.optimizer.optimizer", "paddle.amp.grad_scaler", "paddle.io.reader")),
     (
-        "lightning.pytorch.trainer.connectors.logger_connector.logger_connector",
-        "epochmeter._frameworks.lightning",
+        "keras",
+        (
+            "keras.src.callbacks",
+            "keras.src.backend.tensorflow.trainer",
+            "keras.src.backend.jax.trainer",
+            "keras.src.backend.torch.trainer",
+            "keras.src.engine.training",
+            "keras.callbacks",
+            "keras.engine.training",
+            "tf_keras.src.callbacks",
+            "tf_keras.src.engine.training",
+            "tensorflow.python.keras.callbacks",
+            "tensorflow.python.keras.engine.training",
+        ),
     ),
-    ("pytorch_lightning.trainer.call", "epochmeter._frameworks.lightning"),
-    ("pytorch_lightning.trainer.trainer", "epochmeter._frameworks.lightning"),
     (
-        "pytorch_lightning.trainer.connectors.logger_connector.logger_connector",
-        "epochmeter._frameworks.lightning",
+        "torch_loop",
+        (
+            "torch.optim.optimizer",
+            "torch.autograd",
+            "torch.amp.grad_scaler",
+            "torch.utils.data.dataloader",
+        ),
     ),
-    ("transformers.trainer_callback", "epochmeter._frameworks.transformers"),
-    ("transformers.trainer", "epochmeter._frameworks.transformers"),
+    (
+        "lightning",
+        (
+            "lightning.pytorch.trainer.call",
+            "lightning.pytorch.trainer.trainer",
+            "lightning.pytorch.trainer.connectors.logger_connector.logger_connector",
+            "pytorch_lightning.trainer.call",
+            "pytorch_lightning.trainer.trainer",
+            "pytorch_lightning.trainer.connectors.logger_connector.logger_connector",
+        ),
+    ),
+    ("transformers", ("transformers.trainer_callback", "transformers.trainer")),
 )
 
 # EPOCHMETER_HOOKS is what `epochmeter run --no-hooks` sets: start() installs none then either.
@@ -64,9 +81,10 @@ def _complain(what: str, error: BaseException) -> None:
 
 
 def _install(name: str, module: Any) -> None:
-    for trigger, ours in HOOKS:
-        if trigger != name:
+    for file, triggers in HOOKS:
+        if name not in triggers:
             continue
+        ours = "epochmeter._frameworks." + file
         try:
             __import__(ours)
             sys.modules[ours].install(module)
@@ -85,7 +103,7 @@ class Finder:
     """
 
     def __init__(self) -> None:
-        self._names = {name for name, _ in HOOKS}
+        self._names = {name for _, triggers in HOOKS for name in triggers}
         # Names to look at again, when the next import comes by.
         self._later: List[str] = []
 

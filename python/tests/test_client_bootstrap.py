@@ -119,7 +119,8 @@ def test_another_environments_site_packages_stay_out_of_sight(
 FAKE_PADDLE = {
     "paddle/__init__.py": "",
     "paddle/hapi/__init__.py": "",
-    "paddle/hapi/model.py": "def config_callbacks():\n    return 'theirs'\nVALUE = 1\n",
+    "paddle/hapi/model.py": "def config_callbacks():\n    return 'theirs'\n"
+    "class Model: pass\nVALUE = 1\n",
 }
 
 
@@ -197,7 +198,7 @@ def test_loader_that_cannot_be_shadowed_is_left_alone_and_hooked_at_the_next_imp
         "    __slots__ = ()\n"
         "    @staticmethod\n    def create_module(spec): return None\n"
         "    @staticmethod\n    def exec_module(module):\n"
-        "        module.VALUE = 3; module.config_callbacks = lambda: 1\n"
+        "        module.VALUE = 3; module.config_callbacks = lambda: 1; module.Model = Plain\n"
         "class Own:\n"
         "    def find_spec(self, name, path=None, target=None):\n"
         "        if name == 'paddle.hapi.model':\n"

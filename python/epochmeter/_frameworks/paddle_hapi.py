@@ -14,6 +14,7 @@ import importlib
 from typing import Any, Dict, Mapping, Optional, Type
 
 from epochmeter import _protocol, _state
+from epochmeter._frameworks.wrapping import telling_failure, wrap
 from epochmeter._quiet import guarded
 from epochmeter._recorder import Recorder, clock
 
@@ -155,17 +156,18 @@ def _add(callbacks: Any) -> None:
     callbacks.append(ours)
 
 
-def install(model_module: Any) -> None:
-    """Makes `fit` and `evaluate` of paddle.hapi.model, just imported, use our callback."""
-    original = model_module.config_callbacks
-    if getattr(original, "_epochmeter", False):
-        return
-
-    @functools.wraps(original)
+def _with_callback(original: Any) -> Any:
     def config_callbacks(*args: Any, **kwargs: Any) -> Any:
         callbacks = original(*args, **kwargs)
         _add(callbacks)
         return callbacks
 
-    setattr(config_callbacks, "_epochmeter", True)
-    model_module.config_callbacks = config_callbacks
+    return config_callbacks
+
+
+def install(model_module: Any) -> None:
+    """Makes `fit` and `evaluate` of paddle.hapi.model, just imported, use our callback."""
+    if not hasattr(model_module, "config_callbacks"):
+        raise AttributeError("paddle.hapi.model has no config_callbacks")
+    wrap(model_module, "config_callbacks", _with_callback)
+    wrap(model_module.Model, "fit", telling_failure)

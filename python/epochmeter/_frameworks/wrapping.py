@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 from typing import Any, Callable, Optional
 
-from epochmeter import _plain
+from epochmeter import _plain, _quiet, _state
 from epochmeter._recorder import clock
 
 # On what is wrapped, so that it is wrapped once; on an iterator, the pass that it makes.
@@ -60,3 +60,30 @@ def timing_pass(original: Any) -> Any:
         return batch
 
     return __next__
+
+
+@_quiet.guarded
+def _failed(before: Optional[object], error: BaseException) -> None:
+    recorder = _state.current()
+    if recorder is not None and recorder.framework_trains() and recorder.token is not before:
+        wanted = not isinstance(error, Exception)
+        recorder.train_end("exited" if wanted else "failed", error)
+
+
+def telling_failure(original: Any) -> Any:
+    """For a framework's own loop: an exception that leaves it ends the training that it began.
+
+    Somebody may catch it later, so it is no uncaught exception yet. What is no Exception, like
+    KeyboardInterrupt, is the user's wish and no failure.
+    """
+
+    def fit(self: Any, *args: Any, **kwargs: Any) -> Any:
+        recorder = _state.current()
+        before = None if recorder is None else recorder.token
+        try:
+            return original(self, *args, **kwargs)
+        except BaseException as error:
+            _failed(before, error)
+            raise
+
+    return fit
