@@ -27,6 +27,16 @@ inline constexpr MetricDef kThrottleReliability =
     ThrottleTime("reason=reliability", "throttle_reliability_s",
                  "Time with clocks lowered by the reliability (voltage) limit.", "NVML field 79");
 
+inline constexpr MetricDef kThrottleSyncBoost =
+    ThrottleTime("reason=sync_boost", "throttle_sync_boost_s",
+                 "Time with clocks lowered to those of other GPUs in a group.", "NVML field 76");
+inline constexpr MetricDef kThrottleBelowApp =
+    ThrottleTime("reason=below_application_clocks", "throttle_below_application_clocks_s",
+                 "Time below the application clocks, for any reason.", "NVML field 80");
+inline constexpr MetricDef kThrottleBelowBase =
+    ThrottleTime("reason=below_base_clocks", "throttle_below_base_clocks_s",
+                 "Time below the base clocks, for any reason.", "NVML field 81");
+
 inline constexpr MetricDef kPcieTransmit =
     Counter("gpu.pcie.tx_total", "", "pcie_transmit_bytes", "gpu_pcie_transmit_bytes_total", "By",
             1, "Bytes that the GPU sent over PCIe; the driver counts in 32 bits, wraps are undone.",

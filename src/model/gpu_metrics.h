@@ -42,6 +42,22 @@ inline constexpr MetricDef kMemoryTotal =
 inline constexpr MetricDef kMemoryReserved =
     Gauge("gpu.memory.reserved", "", "memory_reserved_bytes", "gpu_memory_reserved_bytes", "By", 1,
           "Device memory that the driver and firmware keep.", "nvmlDeviceGetMemoryInfo_v2");
+inline constexpr MetricDef kBar1Total =
+    Gauge("gpu.bar1.total", "", "bar1_total_bytes", "gpu_bar1_capacity_bytes", "By", 1,
+          "Window through which CPU and other devices reach device memory.",
+          "nvmlDeviceGetBAR1MemoryInfo");
+inline constexpr MetricDef kBar1Used = Gauge(
+    "gpu.bar1.used", "", "bar1_used_bytes", "gpu_bar1_used_bytes", "By", 1,
+    "Part of the BAR1 window that is mapped; no memory of its own.", "nvmlDeviceGetBAR1MemoryInfo");
+inline constexpr MetricDef kUnifiedTotal =
+    Gauge("gpu.memory.unified.total", "", "unified_memory_total_bytes",
+          "gpu_unified_memory_capacity_bytes", "By", 1,
+          "Memory that a GPU without its own shares with the host: the host's total.",
+          "/proc/meminfo MemTotal");
+inline constexpr MetricDef kUnifiedAvailable =
+    Gauge("gpu.memory.unified.available", "", "unified_memory_available_bytes",
+          "gpu_unified_memory_available_bytes", "By", 1,
+          "Memory that host and GPU together can still take.", "/proc/meminfo MemAvailable");
 inline constexpr MetricDef kProcessMemory =
     Gauge("gpu.memory.processes", "", "process_memory_bytes", "gpu_memory_processes_bytes", "By", 1,
           "Sum over the compute processes that the driver lists on this GPU, of any user.",
@@ -54,6 +70,19 @@ inline constexpr MetricDef kProcessCount =
     Gauge("gpu.processes", "", "processes", "gpu_processes", "{process}", 1,
           "Compute processes that the driver lists on this GPU, of any user.",
           "nvmlDeviceGetComputeRunningProcesses");
+
+inline constexpr MetricDef kOwnMemory =
+    Gauge("gpu.memory.own", "", "own_memory_bytes", "gpu_memory_own_bytes", "By", 1,
+          "Device memory of this job's processes, as the driver lists it.",
+          "nvmlDeviceGetComputeRunningProcesses");
+inline constexpr MetricDef kOthersMemory =
+    Gauge("gpu.memory.others", "", "others_memory_bytes", "gpu_memory_others_bytes", "By", 1,
+          "Device memory of listed processes that are not this job's.",
+          "nvmlDeviceGetComputeRunningProcesses");
+inline constexpr MetricDef kUnexplainedMemory =
+    Gauge("gpu.memory.unexplained", "", "unexplained_memory_bytes", "gpu_memory_unexplained_bytes",
+          "By", 1, "Device memory in use that no process on the driver's lists holds.",
+          "nvmlDeviceGetMemoryInfo_v2");
 
 inline constexpr MetricDef kUtilization =
     Gauge("gpu.utilization", "", "utilization_ratio", "gpu_utilization_ratio", "1", kPercentStep,

@@ -27,12 +27,16 @@ class DeviceSource final : public Source {
 
 }  // namespace
 
+base::Result<> OpenSession(const SourceContext& context) {
+  EPM_CHECK(context.nvml != nullptr) << "NVML sources need a session";
+  return context.nvml->Open(context);
+}
+
 base::Result<std::unique_ptr<Source>> MakeDeviceSource(const SourceContext& context,
                                                        std::span<const model::MetricDef> metrics,
                                                        std::span<const CallDef> calls, Tier tier,
                                                        ReadDevice read) {
-  EPM_CHECK(context.nvml != nullptr) << "NVML sources need a session";
-  EPM_TRY(context.nvml->Open(context));
+  EPM_TRY(OpenSession(context));
   const GroupDef def{
       .metrics = metrics, .calls = calls, .period_ns = TierPeriodNs(tier, context.tick_ns)};
   return std::unique_ptr<Source>(std::make_unique<DeviceSource>(context, def, read));
@@ -66,6 +70,7 @@ std::vector<FieldReading> ReadFields(const Reading& reading, std::span<const Fie
     if (!reading.group.Due(reading.device, rows[i].call, reading.out.t_ns)) continue;
     NvmlFieldValue field{};  // drivers leave the value slot of some failing fields untouched
     field.field_id = rows[i].field;
+    field.scope_id = rows[i].scope;
     fields.push_back(field);
     asked.push_back(i);
   }
@@ -77,7 +82,9 @@ std::vector<FieldReading> ReadFields(const Reading& reading, std::span<const Fie
           ? call(reading.device.handle, static_cast<int32_t>(fields.size()), fields.data())
           : NvmlReturn{kNvmlFunctionNotFound};
   for (size_t i = 0; i < fields.size(); ++i) {
-    const NvmlReturn rc = batch != kNvmlSuccess ? batch : fields[i].nvml_return;
+    NvmlReturn rc = batch != kNvmlSuccess ? batch : fields[i].nvml_return;
+    const bool untouched = rc == kNvmlSuccess && fields[i].timestamp_us == 0;
+    if (untouched) rc = kNvmlNotSupported;  // some drivers skip a field and leave its code at 0
     const size_t state = rows[asked[i]].call;
     if (!reading.group.Took(reading.device, state, rc, reading.out.t_ns)) continue;
     if (const auto value = FieldNumber(fields[i])) {

@@ -39,17 +39,64 @@ base::Result<std::unique_ptr<Source>> MakeDeviceSource(const SourceContext& cont
                                                        std::span<const CallDef> calls, Tier tier,
                                                        ReadDevice read);
 
+// Opens the context's session; every Make begins so.
+base::Result<> OpenSession(const SourceContext& context);
+
+// A source that keeps a State for each device; it begins anew with each new handle.
+template <typename State>
+class StatefulSource final : public Source {
+ public:
+  using ReadState = void (*)(const Reading& reading, State& state);
+  StatefulSource(const SourceContext& context, const GroupDef& def, ReadState read)
+      : session_(*context.nvml), group_(context, def), read_(read) {}
+
+  base::Result<> Sample(model::Samples& out) override {
+    session_.Maintain(out.t_ns);
+    states_.resize(session_.devices().size());
+    for (size_t i = 0; i < states_.size(); ++i) {
+      Device& device = session_.devices()[i];
+      if (states_[i].generation != device.generation) {
+        states_[i] = {.generation = device.generation, .state = State{}};
+      }
+      read_({session_.api(), session_, group_, device, out}, states_[i].state);
+    }
+    return {};
+  }
+
+ private:
+  struct Kept {
+    uint32_t generation = 0;
+    State state{};
+  };
+  Session& session_;
+  SeriesGroup group_;
+  ReadState read_;
+  std::vector<Kept> states_;  // by the device's place in the session
+};
+
+template <typename State>
+base::Result<std::unique_ptr<Source>> MakeStatefulSource(const SourceContext& context,
+                                                         std::span<const model::MetricDef> metrics,
+                                                         std::span<const CallDef> calls, Tier tier,
+                                                         void (*read)(const Reading&, State&)) {
+  EPM_TRY(OpenSession(context));
+  const GroupDef def{
+      .metrics = metrics, .calls = calls, .period_ns = TierPeriodNs(tier, context.tick_ns)};
+  return std::unique_ptr<Source>(std::make_unique<StatefulSource<State>>(context, def, read));
+}
+
 // A field of nvmlDeviceGetFieldValues and the call entry that holds its state.
 struct FieldRow {
   uint32_t field;
   size_t call;
+  uint32_t scope = 0;
 };
 struct FieldReading {
   size_t row;
   double value;
 };
 // Reads the fields that are due in one batch; gives those that succeeded, in order. Values are
-// converted by their own value type.
+// converted by their own value type. A field that has no time stamp was not filled: absent.
 std::vector<FieldReading> ReadFields(const Reading& reading, std::span<const FieldRow> rows);
 
 // The number in a successful field value; nothing for a value type that is not known.

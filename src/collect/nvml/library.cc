@@ -2,12 +2,15 @@
 #include "collect/nvml/library.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <cstdlib>
 
 #include "base/strings.h"
+#include "base/unique_fd.h"
 
 namespace epochmeter::collect::nvml {
 namespace {
@@ -41,6 +44,11 @@ std::string InitAdvice(NvmlReturn rc) {
 }
 
 }  // namespace
+
+int TryNode(const std::string& path) {
+  const base::UniqueFd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
+  return fd.valid() ? 0 : errno;
+}
 
 LibraryOptions LibraryOptionsFromEnv() {
   const char* library = std::getenv("EPOCHMETER_NVML_LIBRARY");
@@ -78,7 +86,7 @@ base::Result<std::unique_ptr<Library>> Library::Open(const LibraryOptions& optio
 }
 
 Library::~Library() {
-  if (initialised_) api_.shutdown();
+  Shutdown();
   if (handle_ != nullptr) dlclose(handle_);
 }
 
@@ -164,9 +172,13 @@ std::string Library::ErrorText(NvmlReturn rc) const {
   return std::string(text) + " (" + std::to_string(rc) + ")";
 }
 
-base::Result<> Library::Reinitialise() {
+void Library::Shutdown() {
   if (initialised_) api_.shutdown();
   initialised_ = false;
+}
+
+base::Result<> Library::Reinitialise() {
+  Shutdown();
   return Initialise();
 }
 

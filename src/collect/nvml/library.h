@@ -13,9 +13,15 @@
 
 namespace epochmeter::collect::nvml {
 
+// 0 when the file can be opened for reading and writing, else errno.
+int TryNode(const std::string& path);
+
 struct LibraryOptions {
   std::string library;  // EPOCHMETER_NVML_LIBRARY: a file or its folder; tried alone when not empty
-  std::string root;     // prefix of the paths below, for tests: /dev/dxg, /proc/driver/nvidia
+  // Prefix of absolute paths, for tests: /dev/dxg, /dev/kmsg, /dev/nvidia0, /proc/driver/nvidia.
+  std::string root;
+  // Opens a device node and closes it; 0 or errno. Another one for tests only.
+  int (*try_node)(const std::string& path) = &TryNode;
 };
 // From the environment of this process.
 LibraryOptions LibraryOptionsFromEnv();
@@ -45,6 +51,7 @@ class Library {
   std::string ErrorText(NvmlReturn rc) const;
   // Shutdown and initialise again within the same mapping; every handle is stale afterwards.
   base::Result<> Reinitialise();
+  void Shutdown();
 
  private:
   Library() = default;

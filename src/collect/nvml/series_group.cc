@@ -32,32 +32,39 @@ SeriesCondition ConditionOf(NvmlReturn rc) {
 
 SeriesGroup::SeriesGroup(const SourceContext& context, const GroupDef& def)
     : session_(*context.nvml), registry_(context.registry), sink_(context.sink), def_(def) {
-  for (const Device& device : session_.devices()) StateOf(device);
+  for (const Device& device : devices()) {
+    if (!device.excluded) StateOf(device);
+  }
+}
+
+const std::vector<Device>& SeriesGroup::devices() const {
+  return def_.devices != nullptr ? *def_.devices : session_.devices();
 }
 
 SeriesGroup::~SeriesGroup() {
   for (size_t i = 0; i < states_.size(); ++i) {
+    if (states_[i] == nullptr) continue;
     for (size_t metric = 0; metric < def_.metrics.size(); ++metric) {
       Dropped& dropped = states_[i]->dropped[metric];
       if (dropped.untold > 0) {
-        TellDropped(session_.devices()[i], metric, dropped, base::MonotonicNs());
+        TellDropped(devices()[i], metric, dropped, base::MonotonicNs());
       }
     }
   }
 }
 
 SeriesGroup::PerDevice& SeriesGroup::StateOf(const Device& device) {
-  const auto place = static_cast<size_t>(&device - session_.devices().data());
-  while (states_.size() <= place) {
-    const Device& missing = session_.devices()[states_.size()];
-    auto state = std::make_unique<PerDevice>();
-    state->generation = missing.generation;
-    state->calls.resize(def_.calls.size());
-    state->dropped.resize(def_.metrics.size());
+  const auto place = static_cast<size_t>(&device - devices().data());
+  if (states_.size() <= place) states_.resize(place + 1);
+  if (states_[place] == nullptr) {
+    auto fresh = std::make_unique<PerDevice>();
+    fresh->generation = device.generation;
+    fresh->calls.resize(def_.calls.size());
+    fresh->dropped.resize(def_.metrics.size());
     for (const model::MetricDef& metric : def_.metrics) {
-      state->series.push_back(registry_.AddSeries(missing.entity, metric, def_.period_ns));
+      fresh->series.push_back(registry_.AddSeries(device.entity, metric, def_.period_ns));
     }
-    states_.push_back(std::move(state));
+    states_[place] = std::move(fresh);
   }
   PerDevice& state = *states_[place];
   if (state.generation != device.generation) {
@@ -99,9 +106,10 @@ bool SeriesGroup::IsHeldBack(const PerDevice& state, size_t metric) const {
 }
 
 bool SeriesGroup::Due(const Device& device, size_t call, int64_t t_ns) {
+  if (device.excluded) return false;
   PerDevice& state = StateOf(device);
   if (device.lost) {
-    SetCondition(state, call, SeriesCondition::kDeviceLost, device.lost_detail, t_ns);
+    SetCondition(state, call, device.lost_condition, device.lost_detail, t_ns);
     return false;
   }
   return !state.calls[call].latched && t_ns >= state.calls[call].retry_at_ns;
@@ -115,16 +123,28 @@ bool SeriesGroup::Took(Device& device, size_t call, NvmlReturn rc, int64_t t_ns)
     known.wait_ns = 0;
     return true;
   }
+  Failed(device, call, rc, t_ns);
+  return false;
+}
+
+void SeriesGroup::Failed(const Device& device, size_t call, NvmlReturn rc, int64_t t_ns) {
+  CallState& known = StateOf(device).calls[call];
   known.latched = Latches(rc);
   const bool slow = rc == kNvmlNoPermission || rc == kNvmlLibRmVersionMismatch;
   known.wait_ns = slow ? kWaitMaxNs : std::clamp(2 * known.wait_ns, base::kNsPerSecond, kWaitMaxNs);
   known.retry_at_ns = t_ns + known.wait_ns;
-  const std::string detail =
-      device.lost ? device.lost_detail
-                  : fmt::format("{}: {}", def_.calls[call].name, session_.library().ErrorText(rc));
-  SetCondition(state, call, device.lost ? SeriesCondition::kDeviceLost : ConditionOf(rc), detail,
-               t_ns);
-  return false;
+  if (device.lost) {
+    SetCondition(StateOf(device), call, device.lost_condition, device.lost_detail, t_ns);
+    return;
+  }
+  const char* mig = known.latched && device.mig ? "; MIG is on, see its instances" : "";
+  SetCondition(
+      StateOf(device), call, ConditionOf(rc),
+      fmt::format("{}: {}{}", def_.calls[call].name, session_.library().ErrorText(rc), mig), t_ns);
+}
+
+void SeriesGroup::Unlatch(const Device& device, size_t call) {
+  StateOf(device).calls[call].latched = false;
 }
 
 void SeriesGroup::Unsupported(const Device& device, size_t call, const std::string& reason,

@@ -22,10 +22,13 @@ struct CallDef {
   uint8_t metric_count;
 };
 
+// `devices` is the list that the group's devices are in: the session's where it is null, or one of
+// the source's own (MIG instances) that only grows and outlives the group.
 struct GroupDef {
   std::span<const model::MetricDef> metrics;
   std::span<const CallDef> calls;
   int64_t period_ns;
+  const std::vector<Device>* devices = nullptr;
 };
 
 class SeriesGroup {
@@ -43,6 +46,11 @@ class SeriesGroup {
   bool Took(Device& device, size_t call, NvmlReturn rc, int64_t t_ns);
   // The driver answered, but the answer means "not on this device": latches with this reason.
   void Unsupported(const Device& device, size_t call, const std::string& reason, int64_t t_ns);
+  // Like Took for a call that failed, without telling the session: for codes that say nothing about
+  // the device as a whole.
+  void Failed(const Device& device, size_t call, NvmlReturn rc, int64_t t_ns);
+  // Lets a latched call be made again.
+  void Unlatch(const Device& device, size_t call);
   // No value now, for a reason that may pass at the next reading.
   void Absent(const Device& device, size_t call, const std::string& reason, int64_t t_ns);
 
@@ -74,6 +82,7 @@ class SeriesGroup {
   };
 
   PerDevice& StateOf(const Device& device);
+  const std::vector<Device>& devices() const;
   void SetCondition(PerDevice& state, size_t call, model::SeriesCondition condition,
                     const std::string& detail, int64_t t_ns);
   bool Feeds(size_t call, size_t metric) const;
@@ -85,7 +94,7 @@ class SeriesGroup {
   model::Registry& registry_;
   model::Sink& sink_;
   GroupDef def_;
-  std::vector<std::unique_ptr<PerDevice>> states_;  // by the device's place in the session
+  std::vector<std::unique_ptr<PerDevice>> states_;  // by the device's place; null unless used
 };
 
 }  // namespace epochmeter::collect::nvml

@@ -2,66 +2,51 @@
 #include "collect/nvml/session.h"
 
 #include <algorithm>
-#include <array>
+#include <cerrno>
 
 #include "base/clock.h"
 #include "base/strings.h"
+#include "collect/nvml/asleep.h"
 
 namespace epochmeter::collect::nvml {
 namespace {
 
+using model::SeriesCondition;
+
 constexpr int64_t kLostRetryNs = 30 * base::kNsPerSecond;
+constexpr int64_t kLostRetryMaxNs = 300 * base::kNsPerSecond;
+constexpr int64_t kLookNs = 30 * base::kNsPerSecond;
 constexpr int64_t kReinitMaxNs = 60 * base::kNsPerSecond;
 constexpr int kUnknownLimit = 5;
+constexpr const char* kAccessAdvice =
+    "check the device cgroup of the job or container and the kernel log (NVRM lines)";
 
-using TextCall = NvmlReturn (*)(NvmlDevice, char*, uint32_t);
-
-std::string ReadText(TextCall call, NvmlDevice handle) {
-  std::array<char, kNvmlUuidBufferSize> text{};
-  if (call == nullptr || call(handle, text.data(), text.size()) != kNvmlSuccess) return {};
-  return text.data();
+void Set(model::Labels* labels, const std::string& key, const std::string& value) {
+  for (auto& [known, old] : *labels) {
+    if (known != key) continue;
+    old = value;
+    return;
+  }
+  labels->emplace_back(key, value);
 }
 
-std::string ReadBusId(const Api& api, NvmlDevice handle) {
-  NvmlPciInfo info{};
-  if (api.pci_info == nullptr || api.pci_info(handle, &info) != kNvmlSuccess) return {};
-  return info.bus_id;
-}
-
-void AddAttribute(model::Labels* labels, const char* key, const std::string& value) {
-  if (!value.empty()) labels->emplace_back(key, value);
-}
-
-// Adds what the call writes to its last argument, times `scale`; nothing when it fails or is
-// absent.
-template <typename Function, typename... Args>
-void AddNumber(model::Labels* labels, const char* key, uint64_t scale, Function call,
-               Args... args) {
-  uint32_t value = 0;
-  if (call == nullptr || call(args..., &value) != kNvmlSuccess) return;
-  labels->emplace_back(key, std::to_string(value * scale));
+std::string Get(const model::Labels& labels, std::string_view key) {
+  for (const auto& [known, value] : labels) {
+    if (known == key) return value;
+  }
+  return {};
 }
 
 }  // namespace
 
-std::string SysfsBusId(const std::string& nvml_bus_id) {
-  const std::string lower = base::ToLowerAscii(nvml_bus_id);
-  return base::StartsWith(lower, "0000") && lower.find(':') == 8 ? lower.substr(4) : lower;
-}
-
 base::Result<> Session::Open(const SourceContext& context) {
   registry_ = &context.registry;
   sink_ = &context.sink;
+  sys_root_ = context.env.sys_root;
   if (!devices_.empty()) return {};
   const int64_t now_ns = context.env.monotonic_ns();
   if (now_ns < open_again_at_ns_) return open_error_;
-  const auto attempt = [&]() -> base::Result<> {
-    if (library_ == nullptr) {
-      EPM_ASSIGN(library_, Library::Open(options_));
-    }
-    return Enumerate();
-  };
-  base::Result<> result = attempt();
+  base::Result<> result = OpenNow();
   if (!result.ok()) {
     open_error_ = result.error();
     open_again_at_ns_ = context.env.monotonic_ns() + base::kNsPerSecond;
@@ -69,45 +54,75 @@ base::Result<> Session::Open(const SourceContext& context) {
   return result;
 }
 
+base::Result<> Session::OpenNow() {
+  if (library_ == nullptr) {
+    if (AllGpusAsleep(sys_root_)) {
+      return base::Error{.what = "the GPU sleeps",
+                         .where = sys_root_ + "/bus/pci/devices",
+                         .why = "its runtime_status is suspended, and asking it would wake it",
+                         .what_to_do = "nothing: recording begins when the training wakes it",
+                         .code = kNvmlNotReady};
+    }
+    EPM_ASSIGN(library_, Library::Open(options_));
+    ++initialisation_;
+    TellSymbols(base::MonotonicNs());
+  }
+  return Enumerate();
+}
+
 base::Result<> Session::Enumerate() {
-  uint32_t count = 0;
-  NvmlReturn rc = api().device_count(&count);
-  uint64_t refused = 0;
+  listed_ = 0;
+  refused_ = 0;
+  NvmlReturn rc = api().device_count(&listed_);
   std::string refusal = rc == kNvmlSuccess ? "the driver lists none" : library_->ErrorText(rc);
-  if (rc != kNvmlSuccess) count = 0;
-  for (uint32_t index = 0; index < count; ++index) {
+  if (rc != kNvmlSuccess) listed_ = 0;
+  for (uint32_t index = 0; index < listed_; ++index) {
     NvmlDevice handle = nullptr;
     rc = api().handle_by_index(index, &handle);
     if (rc == kNvmlSuccess) {
       Identify(handle, index);
       continue;
     }
-    ++refused;
+    ++refused_;
     refusal = "GPU " + std::to_string(index) + ": " + library_->ErrorText(rc);
   }
-  const char* advice =
-      "check the device cgroup of the job or container and the kernel log (NVRM lines)";
   if (devices_.empty()) {
     return base::Error{.what = "NVML gives access to no GPU",
                        .where = library_->path(),
                        .why = refusal,
-                       .what_to_do = advice,
+                       .what_to_do = kAccessAdvice,
                        .code = rc};
   }
-  if (refused > 0) {
-    sink_->Write(model::Loss{.t_ns = base::MonotonicNs(),
-                             .severity = model::LossSeverity::kInfo,
-                             .kind = "gpu.not_accessible",
-                             .count = refused,
-                             .detail = "GPUs present but not readable; last " + refusal,
-                             .help = advice});
-  }
+  if (refused_ > 0) TellRefused(refused_, refusal);
   return {};
+}
+
+void Session::TellRefused(uint64_t refused, const std::string& refusal) {
+  sink_->Write(model::Loss{.t_ns = base::MonotonicNs(),
+                           .severity = model::LossSeverity::kInfo,
+                           .kind = "gpu.not_accessible",
+                           .count = refused,
+                           .detail = "GPUs present, not permitted or not readable; last " + refusal,
+                           .help = kAccessAdvice});
+}
+
+void Session::TellSymbols(int64_t now_ns) {
+  model::Event event{.t_ns = now_ns,
+                     .kind = model::EventKind::kSource,
+                     .rank = std::nullopt,
+                     .epoch = std::nullopt,
+                     .step = std::nullopt,
+                     .name = "nvml.symbols",
+                     .fields = {}};
+  for (const auto& [newest, found] : library_->symbols()) {
+    event.fields.push_back({newest, found.empty() ? std::string("none") : found});
+  }
+  sink_->Write(event);
 }
 
 void Session::Identify(NvmlDevice handle, uint32_t index) {
   const std::string bus_id = ReadBusId(api(), handle);
-  std::string uuid = ReadText(api().uuid, handle);
+  std::string uuid = ReadUuid(api(), handle);
   if (uuid.empty()) uuid = bus_id.empty() ? "gpu-index-" + std::to_string(index) : bus_id;
   auto device = std::find_if(devices_.begin(), devices_.end(),
                              [&](const Device& known) { return known.uuid == uuid; });
@@ -118,36 +133,31 @@ void Session::Identify(NvmlDevice handle, uint32_t index) {
   device->handle = handle;
   device->index = index;
   device->bus_id = bus_id;
+  device->model = ReadName(api(), handle);
   ++device->generation;
   Describe(*device);
 }
 
 void Session::Describe(Device& device) {
-  model::Labels about;
-  const NvmlDevice handle = device.handle;
-  AddAttribute(&about, "name", ReadText(api().name, handle));
-  AddAttribute(&about, "pci_bus_id", SysfsBusId(device.bus_id));
-  AddAttribute(&about, "serial", ReadText(api().serial, handle));
-  AddAttribute(&about, "driver_version", library_->driver_version());
-  AddAttribute(&about, "nvml_version", library_->nvml_version());
-  AddAttribute(&about, "nvml_library", library_->path());
-  constexpr uint64_t kHzPerMhz = 1000000;
-  AddNumber(&about, "minor", 1, api().minor_number, handle);
-  AddNumber(&about, "max_sm_clock_hz", kHzPerMhz, api().max_clock, handle, kNvmlClockSm);
-  AddNumber(&about, "max_memory_clock_hz", kHzPerMhz, api().max_clock, handle, kNvmlClockMem);
-  const auto threshold = api().temperature_threshold;
-  AddNumber(&about, "temperature_slowdown_c", 1, threshold, handle, kNvmlThresholdSlowdown);
-  AddNumber(&about, "temperature_shutdown_c", 1, threshold, handle, kNvmlThresholdShutdown);
-  uint32_t mig = 0;
-  uint32_t pending = 0;
-  if (api().mig_mode != nullptr && api().mig_mode(handle, &mig, &pending) == kNvmlSuccess) {
-    about.emplace_back("mig_mode", std::to_string(mig));
-  }
+  Identity identity =
+      ReadIdentity(*library_, device.handle, SysfsBusId(device.bus_id), options_.root);
+  device.architecture = identity.architecture;
+  device.mig = identity.mig;
+  device.attributes = std::move(identity.attributes);
   device.entity = registry_->AddEntity(
       {.scope = model::Scope::kGpu,
        .name = device.uuid,
        .labels = {{"gpu", std::to_string(device.index)}, {"uuid", device.uuid}},
-       .attributes = std::move(about)});
+       .attributes = device.attributes});
+}
+
+void Session::SetAttribute(Device& device, const std::string& key, const std::string& value) {
+  if (Get(device.attributes, key) == value) return;
+  Set(&device.attributes, key, value);
+  registry_->AddEntity({.scope = model::Scope::kGpu,
+                        .name = device.uuid,
+                        .labels = {},
+                        .attributes = device.attributes});
 }
 
 void Session::Maintain(int64_t now_ns) {
@@ -155,11 +165,32 @@ void Session::Maintain(int64_t now_ns) {
   if (reinit_wanted_) return;
   for (Device& device : devices_) {
     if (!device.lost || now_ns < device.retry_at_ns) continue;
-    if (Reacquire(device, now_ns)) {
-      Tell("gpu.back", device, "answers again", now_ns);
-    } else {
-      device.retry_at_ns = now_ns + kLostRetryNs;
+    if (!Reacquire(device, now_ns)) device.retry_at_ns = now_ns + kLostRetryNs;
+  }
+  LookForNew(now_ns);
+}
+
+void Session::LookForNew(int64_t now_ns) {
+  if (now_ns < look_at_ns_) return;
+  const bool first = look_at_ns_ == 0;
+  look_at_ns_ = now_ns + kLookNs;
+  uint32_t count = 0;
+  if (first || api().device_count(&count) != kNvmlSuccess) return;
+  if (count == listed_ && refused_ == 0) return;
+  listed_ = count;
+  refused_ = 0;
+  for (uint32_t index = 0; index < count; ++index) {
+    NvmlDevice handle = nullptr;
+    if (api().handle_by_index(index, &handle) != kNvmlSuccess) {
+      ++refused_;
+      continue;
     }
+    const std::string uuid = ReadUuid(api(), handle);
+    const bool known = std::any_of(devices_.begin(), devices_.end(),
+                                   [&](const Device& device) { return device.uuid == uuid; });
+    if (known || uuid.empty()) continue;
+    Identify(handle, index);
+    Tell("gpu.found", devices_.back(), "appeared during the run", now_ns);
   }
 }
 
@@ -169,26 +200,59 @@ void Session::Note(Device& device, NvmlReturn rc, int64_t now_ns) {
     reinit_wanted_ = true;
     return;
   }
-  if (rc != kNvmlUnknown && rc != kNvmlTimeout) {
-    device.unknown_in_a_row = 0;
-    if (rc == kNvmlGpuIsLost || rc == kNvmlResetRequired) {
-      MarkLost(device, library_->ErrorText(rc), now_ns);
-    }
-    return;
+  if (rc == kNvmlUnknown || rc == kNvmlTimeout) {
+    return TakeUnknown(device, library_->ErrorText(rc), now_ns);
+  }
+  device.unknown_in_a_row = 0;
+  if (rc == kNvmlSuccess && device.on_probation) {
+    device.on_probation = false;
+    device.retry_wait_ns = 0;
+    Tell("gpu.back", device, "answers again", now_ns);
+  }
+  if (rc == kNvmlGpuIsLost || rc == kNvmlResetRequired) {
+    MarkLost(device, SeriesCondition::kDeviceLost, library_->ErrorText(rc), now_ns);
+  }
+  if (rc == kNvmlLibRmVersionMismatch && !told_replaced_) {
+    told_replaced_ = true;
+    Tell("driver.replaced", device,
+         library_->ErrorText(rc) +
+             ": the driver was upgraded under this run; what is loaded "
+             "goes on, and the next run needs a reboot or a module reload",
+         now_ns);
+  }
+}
+
+void Session::TakeUnknown(Device& device, const std::string& text, int64_t now_ns) {
+  if (device.on_probation) {
+    return MarkLost(device, device.lost_condition, device.lost_detail, now_ns);
   }
   if (++device.unknown_in_a_row < kUnknownLimit) return;
-  MarkLost(device,
-           library_->ErrorText(rc) + " from " + std::to_string(kUnknownLimit) +
-               " calls in a row: the GPU hangs, or this container's access to it was revoked",
+  const std::string times = " from " + std::to_string(kUnknownLimit) + " calls in a row: ";
+  const std::string node = options_.root + "/dev/nvidia" + Get(device.attributes, "minor");
+  const int failure = options_.try_node(node);
+  const bool revoked = failure == EPERM || failure == EACCES;
+  MarkLost(device, revoked ? SeriesCondition::kNoPermission : SeriesCondition::kDeviceLost,
+           text + times +
+               (revoked ? "device access revoked: " + node + " can't be opened any more"
+                        : "the GPU hangs, or access to it was taken away"),
            now_ns);
 }
 
-void Session::MarkLost(Device& device, const std::string& detail, int64_t now_ns) {
+void Session::MarkLost(Device& device, SeriesCondition condition, const std::string& detail,
+                       int64_t now_ns) {
   if (device.lost) return;
   device.lost = true;
-  device.lost_detail = detail;
-  device.retry_at_ns = now_ns + kLostRetryNs;
-  Tell("gpu.lost", device, detail, now_ns);
+  device.unknown_in_a_row = 0;
+  if (std::exchange(device.on_probation, false)) {
+    device.retry_wait_ns = std::min(2 * device.retry_wait_ns, kLostRetryMaxNs);
+  } else {
+    device.retry_wait_ns = kLostRetryNs;
+    device.lost_condition = condition;
+    device.lost_detail = detail;
+    const bool revoked = condition == SeriesCondition::kNoPermission;
+    Tell(revoked ? "gpu.access_revoked" : "gpu.lost", device, detail, now_ns);
+  }
+  device.retry_at_ns = now_ns + device.retry_wait_ns;
 }
 
 // The bus id finds the device in its slot even when the indices moved; its UUID proves that it is
@@ -203,31 +267,42 @@ bool Session::Reacquire(Device& device, int64_t now_ns) {
   }
   if (rc == kNvmlUninitialized) Note(device, rc, now_ns);
   if (rc != kNvmlSuccess) return false;
-  const std::string uuid = ReadText(api().uuid, handle);
+  const std::string uuid = ReadUuid(api(), handle);
   if (uuid != device.uuid && ReadBusId(api(), handle) != device.uuid) return false;
   device.handle = handle;
-  device.lost = false;
+  device.on_probation = std::exchange(device.lost, false);
   device.unknown_in_a_row = 0;
   ++device.generation;
   return true;
 }
 
+void Session::Release(int64_t now_ns, int64_t pause_ns) {
+  if (library_ == nullptr) return;
+  for (Device& device : devices_) {
+    MarkLost(device, SeriesCondition::kSourceGone, "NVML was released on request", now_ns);
+  }
+  library_->Shutdown();
+  reinit_wanted_ = true;
+  reinit_at_ns_ = now_ns + pause_ns;
+}
+
 void Session::Reinitialise(int64_t now_ns) {
   const base::Result<> result = library_->Reinitialise();
   if (!result.ok()) {
-    for (Device& device : devices_) MarkLost(device, result.error().Message(), now_ns);
+    for (Device& device : devices_) {
+      MarkLost(device, SeriesCondition::kDeviceLost, result.error().Message(), now_ns);
+    }
     reinit_wait_ns_ = std::min(2 * reinit_wait_ns_, kReinitMaxNs);
     reinit_at_ns_ = now_ns + reinit_wait_ns_;
     return;
   }
+  ++initialisation_;
   reinit_wanted_ = false;
   reinit_wait_ns_ = base::kNsPerSecond;
   for (Device& device : devices_) {
-    const bool was_lost = device.lost;
     if (!Reacquire(device, now_ns)) {
-      MarkLost(device, "not found after NVML was initialised again", now_ns);
-    } else if (was_lost) {
-      Tell("gpu.back", device, "answers again", now_ns);
+      MarkLost(device, SeriesCondition::kDeviceLost, "not found after NVML was initialised again",
+               now_ns);
     }
   }
 }
