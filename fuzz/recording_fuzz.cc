@@ -41,7 +41,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     rest.remove_prefix(std::min(end + 1, rest.size()));
   }
   model::MemorySink sink;
-  const auto summary = ingest::FindImporter("recording")->Import(folder.path, sink);
+  const auto summary = ingest::FindImporter("recording")->Import(folder.path, {}, sink);
   if (!summary.ok()) {
     EPM_CHECK(sink.records.empty());
     return 0;

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstdio>
+#include <cstdlib>
+#include <optional>
 
 #include "base/file.h"
 #include "base/json_writer.h"
@@ -7,6 +13,7 @@
 #include "cli/run_settings.h"
 #include "cli/verbs.h"
 #include "ingest/importers.h"
+#include "ingest/wall_time.h"
 #include "runfile/run_writer.h"
 
 namespace epochmeter::cli {
@@ -20,8 +27,23 @@ constexpr FlagSpec kFlags[] = {
     {.name = "dir", .value_name = "FOLDER", .help = "folder of runs [epochmeter-runs]"},
     {.name = "force",
      .value_name = "",
-     .help = "replace an existing run file",
+     .help = "replace an existing run file, once the source was read",
      .kind = FlagKind::kSwitch},
+    {.name = "tz",
+     .value_name = "ZONE",
+     .help = "zone of times without one: UTC, +08:00, Asia/Shanghai [this machine's]"},
+    {.name = "start",
+     .value_name = "TIME",
+     .help = "time of the first sample, where lines have no time or date [from the file's age]"},
+    {.name = "interval",
+     .value_name = "TIME",
+     .help = "between samples, where lines have no time [the tool's own]"},
+    {.name = "gpus",
+     .value_name = "N",
+     .help = "GPUs in each sample, where lines name none [found out from their times]"},
+    {.name = "columns",
+     .value_name = "NAMES",
+     .help = "fields of a CSV without header, as given to --query-gpu"},
 };
 
 // Passes records to the file, flushing now and then so that memory stays bounded; holds the end
@@ -57,69 +79,216 @@ std::string DefaultPath(const Arguments& arguments, std::string_view source) {
   return RunsFolder(arguments) + "/" + std::string(name) + ".emr";
 }
 
-base::Result<ingest::ImportSummary> Import(const ingest::ImporterDef& importer,
-                                           const std::string& source, const std::string& path,
-                                           bool force) {
-  const size_t slash = path.rfind('/');
-  if (slash != std::string::npos && slash > 0) {
-    EPM_TRY(base::MakeDirectories(path.substr(0, slash)));
-  }
-  runfile::RunWriter::Options options;
-  options.force = force;
-  EPM_ASSIGN(const auto writer, runfile::RunWriter::Create(path, options));
+// Where the run is written until it is whole: an old run of the name stays until then.
+std::string BesidePath(const std::string& path) {
+  return path + ".importing-" + std::to_string(::getpid());
+}
+
+base::Error Exists(const std::string& path) {
+  return {.what = "the run file exists already",
+          .where = path,
+          .why = "",
+          .what_to_do = "give another --output, or --force to replace it"};
+}
+
+// Puts the finished run in the place of an old one, unless somebody is writing that.
+base::Result<> Replace(const std::string& beside, const std::string& path) {
+  EPM_ASSIGN(const auto old, runfile::RunWriter::Create(path, {.force = true}));
+  EPM_TRY(old->Discard());
+  if (::rename(beside.c_str(), path.c_str()) == 0) return {};
+  return base::SystemError("cannot replace the run file", path, errno, "it is whole in " + beside);
+}
+
+base::Result<ingest::ImportSummary> WriteRun(const ingest::ImporterDef& importer,
+                                             const std::string& source,
+                                             const ingest::ImportOptions& options,
+                                             const std::string& path) {
+  EPM_ASSIGN(const auto writer, runfile::RunWriter::Create(path, {}));
   ImportSink sink(*writer);
-  base::Result<ingest::ImportSummary> summary = importer.Import(source, sink);
+  base::Result<ingest::ImportSummary> summary = importer.Import(source, options, sink);
   // The source is still there and holds it all: a file of half of it would only be in the way.
   if (!summary.ok()) {
     EPM_TRY(writer->Discard());
     return summary;
   }
-  EPM_TRY(sink.Finish());
+  base::Result<> finished = sink.Finish();
+  if (!finished.ok()) {
+    EPM_TRY(writer->Discard());
+    return std::move(finished).error();
+  }
   return summary;
 }
 
-base::Error UnknownKind(const std::string& kind) {
+base::Result<ingest::ImportSummary> Import(const ingest::ImporterDef& importer,
+                                           const std::string& source,
+                                           const ingest::ImportOptions& options,
+                                           const std::string& path, bool force) {
+  const size_t slash = path.rfind('/');
+  if (slash != std::string::npos && slash > 0) {
+    EPM_TRY(base::MakeDirectories(path.substr(0, slash)));
+  }
+  struct stat about {};
+  const bool there = ::lstat(path.c_str(), &about) == 0;
+  if (!there) return WriteRun(importer, source, options, path);
+  if (!force || !S_ISREG(about.st_mode)) return Exists(path);
+  const std::string beside = BesidePath(path);
+  EPM_ASSIGN(ingest::ImportSummary summary, WriteRun(importer, source, options, beside));
+  base::Result<> replaced = Replace(beside, path);
+  if (replaced.ok()) return summary;
+  // The old run may still be there; then the new one is only in the way.
+  if (::access(path.c_str(), F_OK) == 0) ::unlink(beside.c_str());
+  return std::move(replaced).error();
+}
+
+std::string NamesOf(const std::vector<const ingest::ImporterDef*>& importers) {
   std::vector<std::string> names;
-  for (const ingest::ImporterDef& importer : ingest::Importers()) names.emplace_back(importer.name);
-  return {.what = "unknown kind of import " + kind,
+  for (const ingest::ImporterDef* importer : importers) names.emplace_back(importer->name);
+  return base::Join(names, ", ");
+}
+
+std::string AllNames() {
+  std::vector<const ingest::ImporterDef*> all;
+  for (const ingest::ImporterDef& importer : ingest::Importers()) all.push_back(&importer);
+  return NamesOf(all);
+}
+
+// The importer of this name, or the one that recognises the source.
+base::Result<const ingest::ImporterDef*> Choose(const std::optional<std::string>& name,
+                                                const std::string& source) {
+  if (name) {
+    const ingest::ImporterDef* importer = ingest::FindImporter(*name);
+    if (importer != nullptr) return importer;
+    return base::Error{.what = "unknown format " + *name,
+                       .where = "",
+                       .why = "",
+                       .what_to_do = "one of: " + AllNames(),
+                       .code = kUsageError};
+  }
+  EPM_ASSIGN(const ingest::SourceHead head, ingest::ReadSourceHead(source));
+  const auto found = ingest::RecogniseSource(head);
+  if (found.size() == 1) return found[0];
+  const bool none = found.empty();
+  return base::Error{.what = none ? "cannot tell the format of" : "several formats fit",
+                     .where = source,
+                     .why = none ? "no importer recognises its first lines" : NamesOf(found),
+                     .what_to_do = "name it: epochmeter import FORMAT FILE" +
+                                   (none ? "; formats: " + AllNames() : std::string())};
+}
+
+// The process's zone from here on: local times of the source are read in it. Nothing else of this
+// command depends on it.
+base::Result<> SetZone(const std::string& zone) {
+  std::string value = zone;
+  const bool offset = zone.size() == 6 && (zone[0] == '+' || zone[0] == '-') && zone[3] == ':';
+  if (offset) {
+    // POSIX counts westward.
+    value = "<" + zone + ">" + (zone[0] == '+' ? "-" : "+") + zone.substr(1);
+  } else if (zone != "UTC" && ::access(("/usr/share/zoneinfo/" + zone).c_str(), R_OK) != 0) {
+    return base::Error{.what = "unknown time zone " + zone,
+                       .where = "",
+                       .why = "",
+                       .what_to_do = "use UTC, an offset like +08:00 or a name like Asia/Shanghai",
+                       .code = kUsageError};
+  }
+  ::setenv("TZ", value.c_str(), 1);
+  ::tzset();
+  return {};
+}
+
+base::Error BadFlag(const std::string& flag, const std::string& value, const std::string& like) {
+  return {.what = "cannot read --" + flag + " " + value,
           .where = "",
           .why = "",
-          .what_to_do = "one of: " + base::Join(names, ", ")};
+          .what_to_do = "write it like " + like,
+          .code = kUsageError};
+}
+
+base::Result<ingest::ImportOptions> ReadOptions(const Arguments& arguments) {
+  ingest::ImportOptions options;
+  if (const auto zone = arguments.Value("tz")) EPM_TRY(SetZone(*zone));
+  if (const auto start = arguments.Value("start")) {
+    options.start_wall_ns = ingest::LocalClock().Parse(*start);
+    if (!options.start_wall_ns) return BadFlag("start", *start, "2026-08-24T10:11:12");
+  }
+  constexpr double kDaySeconds = 86400;
+  if (const auto interval = arguments.Value("interval")) {
+    options.interval_s = base::ParseDurationSeconds(*interval);
+    const bool good = options.interval_s && *options.interval_s > 0;
+    if (!good || *options.interval_s > kDaySeconds) return BadFlag("interval", *interval, "500ms");
+  }
+  if (const auto gpus = arguments.Value("gpus")) {
+    const auto count = base::ParseInt(*gpus);
+    if (!count || *count < 1 || *count > 1024) return BadFlag("gpus", *gpus, "8");
+    options.gpus = static_cast<int>(*count);
+  }
+  options.columns = arguments.Value("columns").value_or("");
+  return options;
+}
+
+void Print(const Arguments& arguments, const ingest::ImporterDef& importer, const std::string& path,
+           const ingest::ImportSummary& summary) {
+  if (arguments.json()) {
+    base::JsonWriter json;
+    json.BeginObject().Field("run", path).Field("format", importer.name);
+    json.Field("samples", summary.samples).Field("events", summary.events);
+    json.Field("log_lines", summary.log_lines).Field("bad_lines", summary.bad_lines);
+    PrintJson(json.EndObject().text(), summary.notes);
+    return;
+  }
+  std::fprintf(stderr, "epochmeter: %s: %s, %llu sample instants, %llu events, %llu bad lines\n",
+               path.c_str(), std::string(importer.name).c_str(),
+               static_cast<unsigned long long>(summary.samples),
+               static_cast<unsigned long long>(summary.events),
+               static_cast<unsigned long long>(summary.bad_lines));
+  for (const std::string& note : summary.notes) {
+    std::fprintf(stderr, "epochmeter: %s\n", note.c_str());
+  }
 }
 
 int RunImport(const Arguments& arguments) {
-  const std::string& kind = arguments.positionals[0];
-  const std::string& source = arguments.positionals[1];
-  const ingest::ImporterDef* importer = ingest::FindImporter(kind);
-  if (importer == nullptr) return Fail(arguments, UnknownKind(kind), kExitUsage);
+  const bool named = arguments.positionals.size() > 1;
+  const std::string& source = arguments.positionals.back();
+  const auto options = ReadOptions(arguments);
+  if (!options.ok()) return Fail(arguments, options.error(), kExitUsage);
+  const auto importer =
+      Choose(named ? std::optional(arguments.positionals[0]) : std::nullopt, source);
+  if (!importer.ok()) {
+    const bool usage = importer.error().code == kUsageError;
+    return Fail(arguments, importer.error(), usage ? kExitUsage : kExitUnreadable);
+  }
   const std::string path = arguments.Value("output").value_or(DefaultPath(arguments, source));
   const base::Result<ingest::ImportSummary> summary =
-      Import(*importer, source, path, arguments.Has("force"));
+      Import(**importer, source, *options, path, arguments.Has("force"));
   if (!summary.ok()) return Fail(arguments, summary.error(), kExitUnreadable);
-  if (arguments.json()) {
-    base::JsonWriter json;
-    json.BeginObject().Field("run", path).Field("samples", summary->samples);
-    json.Field("events", summary->events).Field("log_lines", summary->log_lines);
-    json.Field("bad_lines", summary->bad_lines);
-    PrintJson(json.EndObject().text());
-  } else {
-    std::fprintf(stderr, "epochmeter: %s: %llu sample instants, %llu events, %llu bad lines\n",
-                 path.c_str(), static_cast<unsigned long long>(summary->samples),
-                 static_cast<unsigned long long>(summary->events),
-                 static_cast<unsigned long long>(summary->bad_lines));
-  }
+  Print(arguments, **importer, path, *summary);
   return kExitOk;
 }
 
 }  // namespace
 
-const Command kImportCommand = {.name = "import",
-                                .summary = "make a run file of what another tool recorded",
-                                .usage = "[flags] KIND SOURCE   (KIND: recording)",
-                                .examples = "  epochmeter import recording FOLDER -o run.emr\n",
-                                .flags = kFlags,
-                                .min_positionals = 2,
-                                .max_positionals = 2,
-                                .Run = RunImport};
+const Command kImportCommand = {
+    .name = "import",
+    .summary = "make a run file of what another tool recorded",
+    .usage =
+        "[flags] [FORMAT] SOURCE\n\n"
+        "The format is recognised by the first lines where it is not given:\n"
+        "  nvidia-smi-csv    nvidia-smi --query-gpu=... --format=csv -l 1\n"
+        "  nvidia-smi-apps   nvidia-smi --query-compute-apps=... --format=csv -l 1\n"
+        "  nvidia-smi-dmon   nvidia-smi dmon or pmon, best with -o DT\n"
+        "  nvidia-smi-table  the table of plain nvidia-smi (-l 1) or nvitop -1\n"
+        "  dcgmi-dmon        dcgmi dmon -e IDS (it has no times: --start)\n"
+        "  paddle-gpu-log    the *.gpu.log that paddle.distributed.launch writes\n"
+        "  nvitop            a CSV of nvitop's ResourceMetricCollector\n"
+        "  wandb             an offline run of W&B (offline-run-... or *.wandb)\n"
+        "  trackio           rows of Trackio's tables as JSON (sqlite3 -json PROJECT.db ...);\n"
+        "                    its .db and .parquet files are not read\n"
+        "  recording         a folder with samples.jsonl.gz, events.rank<r>.jsonl.gz, train.log",
+    .examples =
+        "  epochmeter import gpu.csv -o run.emr\n"
+        "  epochmeter import --tz UTC --start 2026-08-24T10:00:00 dcgmi.txt\n",
+    .flags = kFlags,
+    .min_positionals = 1,
+    .max_positionals = 2,
+    .Run = RunImport};
 
 }  // namespace epochmeter::cli

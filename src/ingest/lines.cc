@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ingest/lines.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 
@@ -21,6 +22,14 @@ base::Result<LineReader> LineReader::Open(const std::string& path) {
   Handle file(gzopen(path.c_str(), "rbe"));
   if (!file) return base::SystemError("cannot read", path, errno != 0 ? errno : ENOMEM);
   return LineReader(std::move(file), std::filesystem::path(path).filename().string());
+}
+
+base::Result<std::string> LineReader::ReadBegin(const std::string& path, size_t limit) {
+  EPM_ASSIGN(LineReader reader, Open(path));
+  while (reader.buffer_.size() < limit && reader.Fill()) {
+  }
+  reader.buffer_.resize(std::min(reader.buffer_.size(), limit));
+  return std::move(reader.buffer_);
 }
 
 // Drops what was used and reads one chunk more. False at the end.

@@ -20,6 +20,8 @@ class LineReader {
   enum class Next : uint8_t { kLine, kTooLong, kBroken, kEnd };
 
   static base::Result<LineReader> Open(const std::string& path);
+  // The first bytes, unpacked, at most `limit`.
+  static base::Result<std::string> ReadBegin(const std::string& path, size_t limit);
 
   // `line` has no line end and is good until the next call. After kBroken and kEnd comes kEnd. The
   // last line counts also without a line end.

@@ -366,7 +366,14 @@ base::Result<ImportSummary> Recording::Import() {
   return summary_;
 }
 
-base::Result<ImportSummary> ImportRecording(const std::string& path, model::Sink& sink) {
+int Recognise(const SourceHead& head) {
+  if (!head.folder) return 0;
+  const bool samples = !FindFile(head.path, "samples.jsonl").empty();
+  return samples || !FindFile(head.path, "events.rank0.jsonl").empty() ? 100 : 0;
+}
+
+base::Result<ImportSummary> ImportRecording(const std::string& path,
+                                            const ImportOptions& /*options*/, model::Sink& sink) {
   return Recording(path, sink).Import();
 }
 
@@ -375,6 +382,7 @@ base::Result<ImportSummary> ImportRecording(const std::string& path, model::Sink
 const ImporterDef kRecordingImporter{
     .name = "recording",
     .summary = "a folder with samples.jsonl.gz, events.rank<r>.jsonl.gz and train.log",
+    .Recognise = &Recognise,
     .Import = &ImportRecording};
 
 }  // namespace epochmeter::ingest

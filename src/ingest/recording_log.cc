@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/strings.h"
+#include "ingest/wall_time.h"
 
 namespace epochmeter::ingest {
 namespace {
@@ -17,39 +18,6 @@ constexpr int kMostQuarterHours = 14 * 4;  // the zones of the world
 // The log may begin before the first sample and end after the last.
 constexpr int64_t kSlackNs = 300 * base::kNsPerSecond;
 constexpr size_t kGlogSearch = 16;
-
-std::optional<int> Digits(std::string_view text, size_t at, size_t count) {
-  if (at + count > text.size()) return std::nullopt;
-  const auto number = base::ParseUint(text.substr(at, count));
-  return number ? std::optional(static_cast<int>(*number)) : std::nullopt;
-}
-
-// "06:59:57,274" or ".846000" at `at`, as ns of the day.
-std::optional<int64_t> TimeOfDayNs(std::string_view text, size_t at) {
-  const auto hour = Digits(text, at, 2);
-  const auto minute = Digits(text, at + 3, 2);
-  const auto second = Digits(text, at + 6, 2);
-  if (!hour || !minute || !second || text[at + 2] != ':' || text[at + 5] != ':') return {};
-  if (*hour > 23 || *minute > 59 || *second > 60) return {};
-  int64_t ns = ((*hour * 60LL + *minute) * 60LL + *second) * base::kNsPerSecond;
-  size_t digit = at + 8;
-  if (digit >= text.size() || (text[digit] != ',' && text[digit] != '.')) return ns;
-  int64_t unit = base::kNsPerSecond / 10;
-  for (++digit; digit < text.size() && text[digit] >= '0' && text[digit] <= '9'; ++digit) {
-    ns += (text[digit] - '0') * unit;
-    unit /= 10;
-  }
-  return ns;
-}
-
-std::optional<int64_t> DayNs(int year, int month, int day) {
-  const std::chrono::year_month_day date{std::chrono::year(year),
-                                         std::chrono::month(static_cast<unsigned>(month)),
-                                         std::chrono::day(static_cast<unsigned>(day))};
-  if (!date.ok() || year < 1970 || year > 2200) return std::nullopt;
-  const std::chrono::sys_days days(date);
-  return days.time_since_epoch().count() * 86400LL * base::kNsPerSecond;
-}
 
 std::optional<int64_t> Combine(std::optional<int64_t> day_ns, std::optional<int64_t> time_ns) {
   if (!day_ns || !time_ns) return std::nullopt;

@@ -74,7 +74,7 @@ struct Imported {
 
 std::unique_ptr<Imported> Import(const std::string& folder) {
   auto imported = std::make_unique<Imported>();
-  const auto summary = FindImporter("recording")->Import(folder, imported->sink);
+  const auto summary = FindImporter("recording")->Import(folder, {}, imported->sink);
   if (!summary.ok()) {
     ADD_FAILURE() << summary.error().Message();
     return nullptr;
@@ -271,7 +271,7 @@ TEST(Recording, CutAnywhereGivesAPrefixAndNeverAnInventedValue) {
   for (size_t size = packed.size(); size > 400; size -= std::min<size_t>(97, size)) {
     folder.Write("samples.jsonl.gz", packed.substr(0, size));
     model::MemorySink sink;
-    const auto result = FindImporter("recording")->Import(folder.path(), sink);
+    const auto result = FindImporter("recording")->Import(folder.path(), {}, sink);
     if (!result.ok()) continue;
     size_t samples = 0;
     bool told = false;
@@ -290,12 +290,12 @@ TEST(Recording, CutAnywhereGivesAPrefixAndNeverAnInventedValue) {
 TEST(Recording, WhatIsNoRecordingIsAnErrorThatSaysWhatToGive) {
   const Folder folder;
   model::MemorySink sink;
-  auto result = FindImporter("recording")->Import(folder.path(), sink);
+  auto result = FindImporter("recording")->Import(folder.path(), {}, sink);
   ASSERT_FALSE(result.ok());
   EXPECT_FALSE(result.error().what_to_do.empty());
   folder.Write("samples.jsonl", "not json\n{\"kind\":\"header\"}\n");
-  EXPECT_FALSE(FindImporter("recording")->Import(folder.path(), sink).ok());
-  EXPECT_FALSE(FindImporter("recording")->Import(folder.path() + "/nowhere", sink).ok());
+  EXPECT_FALSE(FindImporter("recording")->Import(folder.path(), {}, sink).ok());
+  EXPECT_FALSE(FindImporter("recording")->Import(folder.path() + "/nowhere", {}, sink).ok());
   EXPECT_TRUE(sink.records.empty()) << "nothing is written before the run is known";
 }
 

@@ -13,20 +13,23 @@ constexpr LossReason kOutOfRange{
 }  // namespace
 
 model::SeriesId SeriesCache::Series(model::EntityId entity, const model::MetricDef& metric,
-                                    int64_t period_ns) {
+                                    int64_t period_ns, std::string_view source) {
   const auto [place, fresh] = series_.try_emplace({entity, &metric});
-  if (fresh) place->second = registry_.AddSeries(entity, metric, period_ns);
-  return place->second;
+  if (!fresh) return place->second;
+  model::MetricInfo info = model::InfoOf(metric);
+  if (!source.empty()) info.source = source;
+  return place->second = registry_.AddSeries(entity, info, period_ns);
 }
 
-void SeriesCache::Put(model::EntityId entity, const model::MetricDef& metric, int64_t period_ns,
+bool SeriesCache::Put(model::EntityId entity, const model::MetricDef& metric, int64_t period_ns,
                       double value, double least, double most, model::Samples& out) {
-  if (std::isnan(value)) return;
+  if (std::isnan(value)) return true;
   if (value < least || value > most) {
     losses_.Add(kOutOfRange, 1, out.t_ns, metric.field);
-    return;
+    return false;
   }
   out.values.push_back({.series = Series(entity, metric, period_ns), .value = value});
+  return true;
 }
 
 }  // namespace epochmeter::ingest

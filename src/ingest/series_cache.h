@@ -18,10 +18,13 @@ class SeriesCache {
   SeriesCache(model::Registry& registry, LossCounter& losses)
       : registry_(registry), losses_(losses) {}
 
-  // NaN is "no value" and leaves a gap; what lies outside of [least, most] is counted as Loss.
-  void Put(model::EntityId entity, const model::MetricDef& metric, int64_t period_ns, double value,
+  // NaN is "no value" and leaves a gap; what lies outside of [least, most] is counted as Loss and
+  // gives false.
+  bool Put(model::EntityId entity, const model::MetricDef& metric, int64_t period_ns, double value,
            double least, double most, model::Samples& out);
-  model::SeriesId Series(model::EntityId entity, const model::MetricDef& metric, int64_t period_ns);
+  // `source`, where one is given, stands in place of the metric's own.
+  model::SeriesId Series(model::EntityId entity, const model::MetricDef& metric, int64_t period_ns,
+                         std::string_view source = {});
 
   model::Registry& registry() { return registry_; }
 
