@@ -120,6 +120,7 @@ class Recorder:
         self.step = self.passes = 0
         self.epoch = None
         self.last_end_ns = t_ns = self._not_before(t_ns)
+        self._find_ranks()
         self._gpus = self._find_gpus() or self._gpus
         self._emit(
             "train_begin", t_ns, framework=framework, source=origin, **fields, gpus=self._gpus
@@ -233,11 +234,14 @@ class Recorder:
             text += _protocol.scalars_fragment(self._pending)
             self._pending.clear()
         self.last_end_ns = self._last_ns = t_ns
+        memory: List[_frameworks.Memory] = []
         if t_ns >= self._memory_due_ns:
             memory = self._read_memory(t_ns)
-            if memory is not None:
-                text += _protocol.fragment({"memory": memory})
+            if memory:
+                text += _protocol.fragment({"memory": memory[0]})
         self._sender.send(self._step_head, t_ns, text, step=True)
+        for other in memory[1:]:
+            self._emit("memory", t_ns, **other)
 
     # Phases, values, marks.
 
@@ -311,11 +315,10 @@ class Recorder:
     def memory(self) -> None:
         """Reads the allocator now and sends it, when there is one to read."""
         t_ns = clock()
-        found = self._read_memory(t_ns)
-        if found is not None:
+        for found in self._read_memory(t_ns):
             self._emit("memory", t_ns, **found)
 
-    def _read_memory(self, t_ns: int) -> Optional[_frameworks.Memory]:
+    def _read_memory(self, t_ns: int) -> List[_frameworks.Memory]:
         self._memory_due_ns = t_ns + MEMORY_PERIOD_NS
         if self._gpus is None:
             self._gpus = self._find_gpus()
@@ -323,9 +326,18 @@ class Recorder:
                 self.hello()
         for reader in _frameworks.loaded():
             found = reader.memory()
-            if found is not None:
+            if found:
                 return found
-        return None
+        return []
+
+    def _find_ranks(self) -> None:
+        """Takes the rank from the framework where the environment told none."""
+        found = _frameworks.ranks() if self._ranks.rank is None else None
+        if found is not None:
+            framework, rank, world = found
+            self._ranks = _ranks.Ranks(rank, self._ranks.local_rank, world, framework)
+            self._sender.set_rank(rank)
+            self.hello()
 
     def _find_gpus(self) -> Optional[_frameworks.Gpus]:
         for reader in _frameworks.loaded():

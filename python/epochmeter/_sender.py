@@ -53,6 +53,10 @@ class Sender:
         self._send = self._socket.send
         self._look_again_ns = 0
 
+    def set_rank(self, rank: int) -> None:
+        """From the next event on."""
+        self._rank_part = f',"rank":{rank}'
+
     def send(self, head: str, t_ns: int, fragment: str, step: bool = False) -> bool:
         """Sends head + t_ns + the common fields + `fragment`; False when it was lost.
 

@@ -9,7 +9,7 @@ import sys
 import time
 import types
 from pathlib import Path
-from typing import Any, Dict, Iterator
+from typing import Any, Dict, Iterator, List
 
 import pytest
 
@@ -17,6 +17,7 @@ import epochmeter
 from client_support import FakeRecorder, run_python
 from epochmeter import _frameworks, _recorder
 from epochmeter._frameworks import cudart
+from epochmeter._frameworks import torch as torch_reader
 
 STATS: Dict[str, Any] = {
     "allocated_bytes": {"all": {"current": 100, "peak": 300, "allocated": 9, "freed": 9}},
@@ -32,6 +33,9 @@ class Cuda:
     def __init__(self) -> None:
         self.initialized = False
         self.reads = 0
+        self.backend = "native"
+        # Device -> its counters.
+        self.stats: Dict[int, Any] = {0: {}, 1: STATS}
 
     def is_initialized(self) -> bool:
         return self.initialized
@@ -40,15 +44,21 @@ class Cuda:
         assert self.initialized, "this would initialise CUDA"
         return 1
 
-    def memory_stats_as_nested_dict(self, device: int) -> Dict[str, Any]:
-        assert self.initialized and device == 1
-        self.reads += 1
-        return STATS
+    def device_count(self) -> int:
+        return len(self.stats)
+
+    def get_allocator_backend(self) -> str:
+        return self.backend
+
+    def memory_stats_as_nested_dict(self, device: int) -> Any:
+        assert self.initialized
+        self.reads += device == 1
+        return self.stats[device]
 
     def get_device_properties(self, device: int) -> Any:
-        assert self.initialized and device == 1
+        assert self.initialized
         return types.SimpleNamespace(
-            uuid="8f6a1c2e-0000-4000-8000-000000000001",
+            uuid=f"8f6a1c2e-0000-4000-8000-00000000000{device}",
             pci_bus_id=27, pci_device_id=0, pci_domain_id=0,
         )  # fmt: skip
 
@@ -71,6 +81,8 @@ def cuda(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cuda]:
     made = Cuda()
     module.cuda = made  # type: ignore[attr-defined]
     module.__version__ = "2.11.0"  # type: ignore[attr-defined]
+    monkeypatch.setattr(torch_reader, "_readings", 0)
+    monkeypatch.setattr(torch_reader, "_in_use", [])
     monkeypatch.setitem(sys.modules, "torch", module)
     monkeypatch.setattr(_frameworks, "_readers", {})
     yield made
@@ -132,15 +144,91 @@ def test_tensor_on_a_device_is_not_read_and_said_once(
     assert capsys.readouterr().err.count(".item()") == 1
 
 
-def test_reader_that_fails_is_not_called_again(
-    cuda: Cuda, client: FakeRecorder, capsys: pytest.CaptureFixture[str]
+def test_reader_that_fails_rests_and_is_tried_again(
+    cuda: Cuda,
+    client: FakeRecorder,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = [1000.0]
+    monkeypatch.setattr("epochmeter._frameworks.time.monotonic", lambda: now[0])
+    cuda.initialized = True
+    reading, cuda.memory_stats_as_nested_dict = cuda.memory_stats_as_nested_dict, None  # type: ignore
+    list(epochmeter.steps([1], epoch=0))
+    cuda.memory_stats_as_nested_dict = reading  # type: ignore[method-assign]
+    list(epochmeter.steps([1], epoch=1))
+    assert cuda.reads == 0 and client.events("memory") == []
+    now[0] += 1.5
+    list(epochmeter.steps([1], epoch=2))
+    assert cuda.reads > 0 and len(client.events("memory")) == 1
+    assert len(client.events("step")) == 3
+    assert capsys.readouterr().err.count("reading memory of torch failed") == 1
+
+
+def test_torch_memory_of_each_device_in_use_is_told(cuda: Cuda, client: FakeRecorder) -> None:
+    cuda.initialized = True
+    other = dict(STATS, reserved_bytes={"all": {"current": 77, "peak": 78}})
+    cuda.stats = {0: other, 1: STATS, 2: dict(STATS, reserved_bytes={"all": {"current": 0}})}
+    list(epochmeter.steps([1], epoch=0))
+    devices = [event["device"] for event in client.events("memory")]
+    assert sorted(set(devices)) == ["gpu:0", "gpu:1"] and devices[-2:] == ["gpu:1", "gpu:0"]
+    assert [gpu["index"] for gpu in client.events("train_begin")[0]["gpus"]] == [1, 0]
+
+
+def test_torch_counters_that_a_backend_does_not_keep_are_absent(
+    cuda: Cuda, client: FakeRecorder
 ) -> None:
     cuda.initialized = True
-    cuda.memory_stats_as_nested_dict = None  # type: ignore[assignment,method-assign]
-    for epoch in range(3):
-        list(epochmeter.steps([1], epoch=epoch))
-    assert len(client.events("step")) == 3 and client.events("memory") == []
-    assert capsys.readouterr().err.count("reading memory of torch failed") == 1
+    cuda.backend = "cudaMallocAsync"
+    list(epochmeter.steps([1], epoch=0))
+    memory = client.events("memory")[-1]
+    assert memory["reserved_bytes"] > 0 and "ooms" not in memory and "alloc_retries" not in memory
+
+
+def test_rank_of_torch_distributed_is_told_where_the_environment_has_none(
+    cuda: Cuda, client: FakeRecorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    distributed = types.ModuleType("torch.distributed")
+    distributed.is_available = distributed.is_initialized = lambda: True  # type: ignore
+    distributed.get_rank, distributed.get_world_size = (lambda: 3), (lambda: 4)  # type: ignore
+    monkeypatch.setitem(sys.modules, "torch.distributed", distributed)
+    list(epochmeter.steps([1], epoch=0))
+    assert {event.get("rank") for event in client.events("train_begin", "step")} == {3}
+    hello = client.events("hello")[-1]
+    assert (hello["rank"], hello["world"], hello["rank_source"]) == (3, 4, "torch")
+
+
+class JaxDevice:
+    platform = "gpu"
+    id = 9
+    local_hardware_id = 1
+
+    def memory_stats(self) -> Dict[str, int]:
+        return {
+            "bytes_in_use": 0, "peak_bytes_in_use": 500, "pool_bytes": 900, "peak_pool_bytes": 0,
+            "bytes_reserved": 0, "largest_alloc_size": 400,
+        }  # fmt: skip
+
+
+def test_jax_is_left_alone_until_a_backend_is_up(
+    client: FakeRecorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_frameworks, "_readers", {})
+    jax, bridge = types.ModuleType("jax"), types.ModuleType("jax._src.xla_bridge")
+    asked: List[int] = []
+    jax.local_devices = lambda: asked.append(1) or [JaxDevice()]  # type: ignore
+    jax.process_count = lambda: 1  # type: ignore[attr-defined]
+    bridge._backends = {}  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "jax", jax)
+    monkeypatch.setitem(sys.modules, "jax._src.xla_bridge", bridge)
+    list(epochmeter.steps([1], epoch=0))
+    assert asked == [] and client.events("memory") == []
+    bridge._backends["cuda"] = object()  # type: ignore[attr-defined]
+    list(epochmeter.steps([1], epoch=1))
+    memory = client.events("memory")[-1]
+    assert memory["device"] == "gpu:1" and memory["allocated_bytes"] == 0
+    assert memory["max_allocated_bytes"] == 500 and memory["reserved_bytes"] == 900
+    assert "max_reserved_bytes" not in memory
 
 
 class CUDAPlace:
@@ -203,3 +291,30 @@ def test_address_comes_from_the_runtime_that_is_loaded(tmp_path: Path) -> None:
         "print(cudart.pci_bus_id(1), cudart.pci_bus_id(2))\n"
     )
     assert done.stdout.split() == ["None", "0000:1b:00.0", "None"], done.stderr
+
+
+def test_identity_comes_from_the_driver_that_is_loaded(tmp_path: Path) -> None:
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None:
+        pytest.skip("no C compiler")
+    source = tmp_path / "driver.c"
+    source.write_text(
+        "#include <stdio.h>\n#include <string.h>\n"
+        "int cuDeviceGet(int* device, int index) { *device = index + 5; return index > 1; }\n"
+        "int cuDeviceGetUuid_v2(char* out, int device) { memset(out, device, 16); return 0; }\n"
+        "int cuDeviceGetPCIBusId(char* out, int size, int device) {\n"
+        '  snprintf(out, (size_t)size, "0000:1%X:00.0", device);\n  return 0;\n}\n'
+    )
+    library = tmp_path / "libcuda.so.1"
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", library, source], check=True)
+    done = run_python(
+        "import ctypes\n"
+        "from epochmeter._frameworks import cudart\n"
+        "print(cudart.identity(0))\n"
+        f"ctypes.CDLL({str(library)!r})\n"
+        "print(cudart.identity(1))\nprint(cudart.identity(2))\n"
+    )
+    uuid = "GPU-06060606-0606-0606-0606-060606060606"
+    assert done.stdout.splitlines() == [
+        "{}", str({"uuid": uuid, "pci_bus_id": "0000:16:00.0"}), "{}",
+    ], done.stderr  # fmt: skip

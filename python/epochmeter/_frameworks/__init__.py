@@ -9,34 +9,50 @@ from __future__ import annotations
 
 import importlib
 import sys
+import time
 from typing import Any, Dict, List, Optional, Tuple
 
 from epochmeter import _quiet
 
 # Name in sys.modules -> our file. The first with a device in use wins.
-NAMES: Tuple[str, ...] = ("paddle", "torch")
+NAMES: Tuple[str, ...] = ("paddle", "torch", "jax")
+
+# Package that a framework's tensors come from -> the framework, where the names differ.
+_HOMES = {"jaxlib": "jax"}
+
+# How long a function that failed is left alone.
+FIRST_PAUSE_S = 1.0
+LONGEST_PAUSE_S = 60.0
 
 Memory = Dict[str, Any]
 Gpus = List[Dict[str, Any]]
 
 
 class Reader:
-    """One framework's reader; a function that fails is not called again."""
+    """One framework's reader; a function that fails is left alone for a while, longer each time."""
 
     def __init__(self, framework: str) -> None:
         self.framework = framework
         self._module: Any = importlib.import_module(f"epochmeter._frameworks.{framework}")
-        self._dead: Dict[str, bool] = {}
+        # Function that failed -> when to try again, and the pause after that.
+        self._resting: Dict[str, Tuple[float, float]] = {}
 
     def version(self) -> Optional[str]:
         module = sys.modules.get(self.framework)
         found = getattr(module, "__version__", None)
         return str(found) if found is not None else None
 
-    def memory(self) -> Optional[Memory]:
-        """The allocator's counters now, None while there are none to read."""
+    def memory(self) -> List[Memory]:
+        """The allocator's counters now, an entry a device; none while there are none to read."""
         found = self._call("memory")
-        return found if isinstance(found, dict) else None
+        if isinstance(found, dict):
+            return [found]
+        return found if isinstance(found, list) else []
+
+    def ranks(self) -> Optional[Tuple[int, int]]:
+        """Rank and world as the framework's own communication has them; None without any."""
+        found = self._call("ranks")
+        return found if isinstance(found, tuple) else None
 
     def gpus(self) -> Optional[Gpus]:
         """The GPUs in use, None while this is not known."""
@@ -48,13 +64,16 @@ class Reader:
         return self._call("on_device", value) is True
 
     def _call(self, what: str, *arguments: Any) -> Any:
-        if what in self._dead:
+        again, pause = self._resting.get(what, (0.0, FIRST_PAUSE_S))
+        if again and time.monotonic() < again:
             return None
         try:
-            return getattr(self._module, what)(*arguments)
+            function = getattr(self._module, what, None)
+            return None if function is None else function(*arguments)
         except Exception as error:
-            self._dead[what] = True
-            _quiet.fault(f"reading {what} of {self.framework}", error)
+            self._resting[what] = (time.monotonic() + pause, min(2 * pause, LONGEST_PAUSE_S))
+            if not again:
+                _quiet.fault(f"reading {what} of {self.framework}", error)
             return None
 
 
@@ -79,7 +98,17 @@ def versions() -> Dict[str, str]:
     return {r.framework: v for r in loaded() for v in [r.version()] if v is not None}
 
 
+def ranks() -> Optional[Tuple[str, int, int]]:
+    """Framework, rank and world, from the first framework whose ranks are connected."""
+    for reader in loaded():
+        found = reader.ranks()
+        if found is not None:
+            return (reader.framework, *found)
+    return None
+
+
 def on_device(value: Any) -> bool:
     """Whether `value` is a tensor that lives on a device."""
     root = type(value).__module__.partition(".")[0]
+    root = _HOMES.get(root, root)
     return any(reader.on_device(value) for reader in loaded() if reader.framework == root)
