@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 
+#include "collect/disk_name.h"
 #include "collect/host_sources.h"
 #include "collect/proc_file.h"
 
@@ -99,9 +100,7 @@ class HostDisk : public Source {
 
   // /sys/block lists no partitions; a '/' in a device name is a '!' there.
   bool IsWholeDisk(std::string_view name) const {
-    for (const std::string_view prefix : {"loop", "ram", "zram", "dm-", "md", "sr", "fd"}) {
-      if (name.substr(0, prefix.size()) == prefix) return false;
-    }
+    if (IsStackedDisk(name)) return false;
     std::string device(name);
     std::replace(device.begin(), device.end(), '/', '!');
     const std::string folder = context_.env.sys_root + "/block/" + device;

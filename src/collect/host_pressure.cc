@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "collect/host_sources.h"
-#include "collect/proc_file.h"
+#include "collect/pressure_file.h"
 
 namespace epochmeter::collect {
 
@@ -17,7 +17,7 @@ consteval model::MetricDef Pressure(std::string_view name, std::string_view fiel
 }
 
 // "full" of the CPU is undefined for a whole system and reads as 0, so it is no metric here.
-constexpr std::array<model::MetricDef, 5> kMetrics = {
+constexpr std::array<model::MetricDef, 6> kMetrics = {
     Pressure("host.pressure.cpu.waiting", "pressure_cpu_waiting_s",
              "host_pressure_cpu_waiting_seconds_total",
              "Time in which at least one task waited for a CPU."),
@@ -33,6 +33,9 @@ constexpr std::array<model::MetricDef, 5> kMetrics = {
     Pressure("host.pressure.io.stalled", "pressure_io_stalled_s",
              "host_pressure_io_stalled_seconds_total",
              "Time in which all tasks that could run waited for I/O."),
+    Pressure("host.pressure.irq.stalled", "pressure_irq_stalled_s",
+             "host_pressure_irq_stalled_seconds_total",
+             "Time in which interrupts kept tasks from running."),
 };
 
 // Which file and line each metric comes from.
@@ -40,22 +43,13 @@ struct Place {
   size_t file;
   std::string_view line;
 };
-constexpr std::array<std::string_view, 3> kFiles = {"cpu", "memory", "io"};
-constexpr std::array<Place, kMetrics.size()> kPlaces = {
-    Place{0, "some"}, Place{1, "some"}, Place{1, "full"}, Place{2, "some"}, Place{2, "full"}};
-
-// A line reads "some avg10=0.00 avg60=0.00 avg300=0.00 total=12345", in us.
-std::optional<uint64_t> TotalOf(std::string_view text, std::string_view wanted) {
-  constexpr std::string_view kKey = " total=";
-  std::string_view line;
-  while (NextLine(text, line)) {
-    const size_t at = line.find(kKey);
-    if (line.substr(0, wanted.size()) != wanted || at == std::string_view::npos) continue;
-    std::string_view rest = line.substr(at + kKey.size());
-    return NextUint(rest);
-  }
-  return std::nullopt;
-}
+constexpr std::array<std::string_view, 4> kFiles = {"cpu", "memory", "io", "irq"};
+constexpr std::string_view kNeedsPsi = " (the kernel needs CONFIG_PSI, perhaps psi=1)";
+constexpr std::array<std::string_view, 4> kNeeds = {
+    kNeedsPsi, kNeedsPsi, kNeedsPsi, " (the kernel needs CONFIG_PSI and IRQ_TIME_ACCOUNTING)"};
+constexpr std::array<Place, kMetrics.size()> kPlaces = {Place{0, "some"}, Place{1, "some"},
+                                                        Place{1, "full"}, Place{2, "some"},
+                                                        Place{2, "full"}, Place{3, "full"}};
 
 class HostPressure : public Source {
  public:
@@ -82,7 +76,7 @@ class HostPressure : public Source {
         } else {
           const base::Error& error = text.error();
           states_.Set(out.t_ns, series_[i], ConditionOf(error.code),
-                      error.Message() + " (the kernel needs CONFIG_PSI, perhaps psi=1)");
+                      error.Message() + std::string(kNeeds[file]));
         }
       }
     }
@@ -92,7 +86,7 @@ class HostPressure : public Source {
  private:
   void Take(size_t metric, std::string_view text, model::Samples& out) {
     const std::string_view line = kPlaces[metric].line;
-    const auto total_us = TotalOf(text, line);
+    const auto total_us = PressureTotalUs(text, line);
     if (!total_us) {
       states_.Set(out.t_ns, series_[metric], model::SeriesCondition::kNotSupported,
                   files_[kPlaces[metric].file].path() + ": no line \"" + std::string(line) + "\"");

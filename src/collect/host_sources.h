@@ -11,6 +11,10 @@ extern const SourceDef kHostMemory;
 extern const SourceDef kHostPressure;
 extern const SourceDef kHostDisk;
 extern const SourceDef kHostNetwork;
+extern const SourceDef kCgroupMemory;
+extern const SourceDef kCgroupCpu;
+extern const SourceDef kCgroupPressure;
+extern const SourceDef kCgroupIo;
 extern const SourceDef kProcessTree;
 extern const SourceDef kRecorderSelf;
 

@@ -11,8 +11,9 @@ namespace epochmeter::collect {
 // Both lists are copied on their first call, when the definitions of all files are there for
 // certain.
 std::span<const SourceDef> HostSources() {
-  static const std::array<SourceDef, 7> kSources = {
-      kHostCpu, kHostMemory, kHostPressure, kHostDisk, kHostNetwork, kProcessTree, kRecorderSelf};
+  static const std::array<SourceDef, 11> kSources = {
+      kHostCpu,   kHostMemory,     kHostPressure, kHostDisk,    kHostNetwork, kCgroupMemory,
+      kCgroupCpu, kCgroupPressure, kCgroupIo,     kProcessTree, kRecorderSelf};
   return kSources;
 }
 
