@@ -123,6 +123,20 @@ void ReadProcesses(Object* object, DeviceModel* device) {
   device->processes = {{0, std::move(list)}};
 }
 
+// One span or several: [5, 8] or [[5, 8], [12]].
+void ReadAbsent(Object* object, DeviceModel* device) {
+  const Json* json = object->Find("absent");
+  if (json == nullptr) return;
+  const bool one = json->is_array() && !json->empty() && !json->front().is_array();
+  if (one) {
+    device->absent.push_back(ReadSpan(*json, object->Path("absent"), object->error()));
+    return;
+  }
+  object->Each("absent", [&](const Json& span, const std::string& path) {
+    device->absent.push_back(ReadSpan(span, path, object->error()));
+  });
+}
+
 // null is a hole: an index without a device.
 DeviceModel ReadInstance(const Json& json, const std::string& where, std::string* error) {
   DeviceModel instance;
@@ -139,9 +153,7 @@ DeviceModel ReadInstance(const Json& json, const std::string& where, std::string
   object.Text("name", &instance.name);
   ReadValues(&object, "values", &instance);
   ReadProcesses(&object, &instance);
-  object.Each("absent", [&](const Json& span, const std::string& path) {
-    instance.absent.push_back(ReadSpan(span, path, error));
-  });
+  ReadAbsent(&object, &instance);
   object.Close();
   if (instance.gpu_instance < 0) object.Fail("gi", "is needed");
   return instance;
@@ -193,16 +205,7 @@ void ReadDevice(Object* object, DeviceModel* device) {
   if (const Json* json = object->Find("mig")) {
     ReadMig(*json, object->Path("mig"), object->error(), device);
   }
-  // One span or several: [5, 8] or [[5, 8], [12]].
-  const Json* absent = object->Find("absent");
-  const bool one =
-      absent != nullptr && absent->is_array() && !absent->empty() && !absent->front().is_array();
-  if (one) device->absent.push_back(ReadSpan(*absent, object->Path("absent"), object->error()));
-  if (absent != nullptr && !one) {
-    object->Each("absent", [&](const Json& span, const std::string& path) {
-      device->absent.push_back(ReadSpan(span, path, object->error()));
-    });
-  }
+  ReadAbsent(object, device);
   object->Each("lost", [&](const Json& lost, const std::string& path) {
     device->lost.push_back(ReadLost(lost, path, object->error()));
   });

@@ -1,101 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Speaks to the replay library as any NVML client does: dlopen, dlsym, calls.
-#include <dlfcn.h>
-#include <gtest/gtest.h>
-#include <time.h>
-
+// Recordings, values over time, faults.
 #include <cmath>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "collect/nvml/abi.h"
+#include "client.h"
 
+namespace nvml_replay {
 namespace {
 
-namespace fs = std::filesystem;
-
-std::string EnvOr(const char* name, const std::string& fallback) {
-  const char* value = std::getenv(name);
-  return value != nullptr && *value != '\0' ? value : fallback;
-}
-
-std::string Recording(const std::string& name) {
-  return EnvOr("EPOCHMETER_SHARED", "../shared") + "/recordings/" + name;
-}
-
-int64_t MonotonicNs() {
-  timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<int64_t>(now.tv_sec) * 1000000000 + now.tv_nsec;
-}
-
-void SleepMs(int ms) {
-  const timespec time{ms / 1000, (ms % 1000) * 1000000L};
-  nanosleep(&time, nullptr);
-}
-
-// A freshly loaded replay library, so that each test has its own clock and faults.
-class Replay {
- public:
-  explicit Replay(const std::string& what, double at_s = 0, const std::string& variant = "") {
-    setenv("EPOCHMETER_REPLAY", what.c_str(), 1);
-    const int64_t t0_ns = MonotonicNs() - static_cast<int64_t>(at_s * 1e9);
-    setenv("EPOCHMETER_REPLAY_T0_NS", std::to_string(t0_ns).c_str(), 1);
-    const std::string path =
-        EnvOr("EPOCHMETER_BUILD_DIR", ".") + "/nvml-replay" + variant + "/libnvidia-ml.so.1";
-    handle_ = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    EXPECT_NE(handle_, nullptr) << dlerror();
-  }
-  ~Replay() {
-    if (handle_ == nullptr) return;
-    while ((*this)("nvmlShutdown") == kNvmlSuccess) {
-    }
-    dlclose(handle_);
-  }
-  Replay(const Replay&) = delete;
-  Replay& operator=(const Replay&) = delete;
-
-  template <typename... Args>
-  NvmlReturn operator()(const char* name, Args... args) {
-    auto* function = reinterpret_cast<NvmlReturn (*)(Args...)>(dlsym(handle_, name));
-    if (function == nullptr) return kNvmlFunctionNotFound;
-    return function(args...);
-  }
-
-  NvmlDevice Device(uint32_t index) {
-    NvmlDevice device = nullptr;
-    EXPECT_EQ((*this)("nvmlDeviceGetHandleByIndex_v2", index, &device), kNvmlSuccess);
-    return device;
-  }
-
-  uint32_t U32(const char* name, NvmlDevice device) {
-    uint32_t value = 0;
-    EXPECT_EQ((*this)(name, device, &value), kNvmlSuccess) << name;
-    return value;
-  }
-
- private:
-  void* handle_ = nullptr;
-};
-
-std::string WriteScript(const std::string& text) {
-  const std::string path = testing::TempDir() + "/" +
-                           testing::UnitTest::GetInstance()->current_test_info()->name() + ".json";
-  std::ofstream(path) << text;
-  return path;
-}
-
-#define SKIP_WITHOUT(path)                                                     \
-  if (!fs::exists(path)) {                                                     \
-    GTEST_SKIP() << "no recording at " << (path) << "; set EPOCHMETER_SHARED"; \
-  }
-
 TEST(NvmlReplay, RefusesCallsBeforeInitAndAfterShutdown) {
-  Replay nvml(WriteScript(R"({"devices":{"count":1}})"));
+  Client nvml(WriteScript(R"({"devices":{"count":1}})"));
   uint32_t count = 0;
   EXPECT_EQ(nvml("nvmlDeviceGetCount_v2", &count), kNvmlUninitialized);
   EXPECT_EQ(nvml("nvmlInit_v2"), kNvmlSuccess);
@@ -106,18 +22,18 @@ TEST(NvmlReplay, RefusesCallsBeforeInitAndAfterShutdown) {
 }
 
 TEST(NvmlReplay, AnswersDriverNotLoadedWhenTheScenarioIsMissing) {
-  Replay nvml("/nonexistent/recording");
+  Client nvml("/nonexistent/recording");
   EXPECT_EQ(nvml("nvmlInit_v2"), kNvmlDriverNotLoaded);
 }
 
 TEST(NvmlReplay, ShowsTheFirstSampleOfHealthyBeforeT0AndTheLastAfterTheEnd) {
   SKIP_WITHOUT(Recording("healthy"));
   {
-    Replay early(Recording("healthy"), -100);
+    Client early(Recording("healthy"), -100);
     ASSERT_EQ(early("nvmlInit_v2"), kNvmlSuccess);
     EXPECT_EQ(early.U32("nvmlDeviceGetPowerUsage", early.Device(0)), 85340U);
   }
-  Replay late(Recording("healthy"), 1000);
+  Client late(Recording("healthy"), 1000);
   ASSERT_EQ(late("nvmlInit_v2"), kNvmlSuccess);
   EXPECT_EQ(late.U32("nvmlDeviceGetPowerUsage", late.Device(0)), 131304U);
   uint64_t energy_mj = 0;
@@ -127,7 +43,7 @@ TEST(NvmlReplay, ShowsTheFirstSampleOfHealthyBeforeT0AndTheLastAfterTheEnd) {
 
 TEST(NvmlReplay, ShowsDriverMemoryAndProcessesOfHealthy) {
   SKIP_WITHOUT(Recording("healthy"));
-  Replay nvml(Recording("healthy"));
+  Client nvml(Recording("healthy"));
   ASSERT_EQ(nvml("nvmlInitWithFlags", 0U), kNvmlSuccess);
   char driver[kNvmlVersionBufferSize] = {};
   EXPECT_EQ(nvml("nvmlSystemGetDriverVersion", &driver[0], 96U), kNvmlSuccess);
@@ -159,7 +75,7 @@ TEST(NvmlReplay, ShowsDriverMemoryAndProcessesOfHealthy) {
 
 TEST(NvmlReplay, ReadsFieldsOneByOneAndLeavesUnknownOnesNotSupported) {
   SKIP_WITHOUT(Recording("healthy"));
-  Replay nvml(Recording("healthy"), -1);
+  Client nvml(Recording("healthy"), -1);
   ASSERT_EQ(nvml("nvmlInit_v2"), kNvmlSuccess);
   std::vector<NvmlFieldValue> fields(3);
   fields[0].field_id = kNvmlFieldPowerInstant;
@@ -177,7 +93,7 @@ TEST(NvmlReplay, GivesDdpHealthyTwoDistinctStableDevices) {
   SKIP_WITHOUT(Recording("ddp_healthy"));
   std::string uuids[2][2];
   for (auto& run : uuids) {
-    Replay nvml(Recording("ddp_healthy"));
+    Client nvml(Recording("ddp_healthy"));
     ASSERT_EQ(nvml("nvmlInit_v2"), kNvmlSuccess);
     for (uint32_t i = 0; i < 2; ++i) {
       char uuid[kNvmlUuidBufferSize] = {};
@@ -203,7 +119,7 @@ TEST(NvmlReplay, GivesDdpHealthyTwoDistinctStableDevices) {
 
 TEST(NvmlReplay, PlaysGpmAsTheMeanBetweenTwoSamples) {
   SKIP_WITHOUT(Recording("ddp_healthy"));
-  Replay nvml(Recording("ddp_healthy"), 22);
+  Client nvml(Recording("ddp_healthy"), 22);
   ASSERT_EQ(nvml("nvmlInit_v2"), kNvmlSuccess);
   NvmlGpmSample samples[2] = {};
   const auto request = std::make_unique<NvmlGpmMetricsGet>();
@@ -231,7 +147,7 @@ TEST(NvmlReplay, PlaysGpmAsTheMeanBetweenTwoSamples) {
 
 TEST(NvmlReplay, KeepsTheLastPowerPointsAndSaysNotFoundWhenNothingIsNew) {
   SKIP_WITHOUT(Recording("healthy"));
-  Replay nvml(Recording("healthy"), 15);
+  Client nvml(Recording("healthy"), 15);
   ASSERT_EQ(nvml("nvmlInit_v2"), kNvmlSuccess);
   uint32_t type = 99;
   uint32_t count = 0;
@@ -259,7 +175,7 @@ constexpr const char* kScript = R"({"devices":{"count":2,"values":{
               {"values":{"util_mem":1.8446744073709552e19},"at_s":8}]})";
 
 TEST(NvmlReplay, PlaysScriptValuesOverTimeAndInjectedFaults) {
-  Replay nvml(WriteScript(kScript), 6);
+  Client nvml(WriteScript(kScript), 6);
   ASSERT_EQ(nvml("nvmlInit_v2"), kNvmlSuccess);
   NvmlUtilization util = {};
   ASSERT_EQ(nvml("nvmlDeviceGetUtilizationRates", nvml.Device(0), &util), kNvmlSuccess);
@@ -269,13 +185,13 @@ TEST(NvmlReplay, PlaysScriptValuesOverTimeAndInjectedFaults) {
   EXPECT_EQ(nvml("nvmlDeviceGetPowerUsage", nvml.Device(1), &power_mw), kNvmlGpuIsLost);
   EXPECT_EQ(nvml("nvmlDeviceGetTemperature", nvml.Device(0), 0U, &power_mw), kNvmlNotSupported);
   NvmlMemory memory = {};
-  const int64_t begin_ns = MonotonicNs();
+  const int64_t begin_ns = NowNs();
   EXPECT_EQ(nvml("nvmlDeviceGetMemoryInfo", nvml.Device(0), &memory), kNvmlNotSupported);
-  EXPECT_GE(MonotonicNs() - begin_ns, 200000000);
+  EXPECT_GE(NowNs() - begin_ns, 200000000);
 }
 
 TEST(NvmlReplay, EndsAFaultAfterItsTimeAndShowsGarbageWhenTold) {
-  Replay nvml(WriteScript(kScript), 8.5);
+  Client nvml(WriteScript(kScript), 8.5);
   ASSERT_EQ(nvml("nvmlInit_v2"), kNvmlSuccess);
   NvmlUtilization util = {};
   EXPECT_EQ(nvml("nvmlDeviceGetUtilizationRates", nvml.Device(1), &util), kNvmlSuccess);
@@ -286,23 +202,23 @@ TEST(NvmlReplay, EndsAFaultAfterItsTimeAndShowsGarbageWhenTold) {
 TEST(NvmlReplay, SpendsTheMeasuredTimeAndPlaysFasterWhenAsked) {
   setenv("EPOCHMETER_REPLAY_LATENCY", "1", 1);
   setenv("EPOCHMETER_REPLAY_SPEED", "100", 1);
-  Replay nvml(WriteScript(R"({"devices":{"count":1,"values":{
+  Client nvml(WriteScript(R"({"devices":{"count":1,"values":{
       "energy_mj":{"start":0,"per_s":1000}}}})"));
   ASSERT_EQ(nvml("nvmlInit_v2"), kNvmlSuccess);
   unsetenv("EPOCHMETER_REPLAY_LATENCY");
   unsetenv("EPOCHMETER_REPLAY_SPEED");
   SleepMs(50);
   uint64_t energy_mj = 0;
-  const int64_t begin_ns = MonotonicNs();
+  const int64_t begin_ns = NowNs();
   EXPECT_EQ(nvml("nvmlDeviceGetTotalEnergyConsumption", nvml.Device(0), &energy_mj), kNvmlSuccess);
-  EXPECT_GE(MonotonicNs() - begin_ns, 3300000);
+  EXPECT_GE(NowNs() - begin_ns, 3300000);
   EXPECT_GE(energy_mj, 5000U) << "50 ms are 5 s of play time";
 }
 
 TEST(NvmlReplay, CrashesWithSigsegvWhenTheScriptSaysSo) {
-  const std::string script = WriteScript(
-      R"({"devices":{"count":1},"faults":[{"function":"nvmlDeviceGetName","crash":true}]})");
-  Replay nvml(script);
+  const std::string script = R"({"devices":{"count":1},
+      "faults":[{"function":"nvmlDeviceGetName","crash":true}]})";
+  Client nvml(script);
   ASSERT_EQ(nvml("nvmlInit_v2"), kNvmlSuccess);
   char name[kNvmlNameBufferSize] = {};
   EXPECT_EXIT(nvml("nvmlDeviceGetName", nvml.Device(0), &name[0], 96U),
@@ -310,9 +226,9 @@ TEST(NvmlReplay, CrashesWithSigsegvWhenTheScriptSaysSo) {
 }
 
 TEST(NvmlReplay, AnswersAsAnEarlyR535DriverWithLongerProcessEntries) {
-  const std::string script = WriteScript(
-      R"({"devices":{"count":1,"processes":[[11,1000],[12,2000]]},"driver":"535.54.03"})");
-  Replay nvml(script, 0, "-r535");
+  const std::string script = R"({"devices":{"count":1,
+      "processes":[[11,1000],[12,2000]]},"driver":"535.54.03"})";
+  Client nvml(script, 0, "-r535");
   ASSERT_EQ(nvml("nvmlInit_v2"), kNvmlSuccess);
   uint32_t count = 2;
   NvmlProcessInfoR535 entries[2] = {};
@@ -323,3 +239,4 @@ TEST(NvmlReplay, AnswersAsAnEarlyR535DriverWithLongerProcessEntries) {
 }
 
 }  // namespace
+}  // namespace nvml_replay
