@@ -282,6 +282,12 @@ class Recorder:
         elif numbers:
             self._emit("scalar", clock(), scalars=numbers, **self._place())
 
+    def log_apart(self, values: Mapping[str, Any]) -> None:
+        """Values of the whole training, or of its speed: they belong to no epoch and no step."""
+        numbers = _protocol.scalars(values)
+        if numbers:
+            self._emit("scalar", clock(), scalars=numbers)
+
     def mark(self, name: str) -> None:
         self._emit("mark", clock(), name=_protocol.name(name), **self._place())
 

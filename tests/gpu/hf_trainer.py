@@ -6,8 +6,8 @@ import tempfile
 
 import torch
 from synthetic import DEVICE, SMALL
-from transformers import BertConfig, BertForSequenceClassification, Trainer, TrainingArguments
-from truth import Truth, torch_gpu
+from transformers import BertConfig, BertForSequenceClassification, Trainer, TrainerCallback, TrainingArguments
+from truth import Truth, torch_allocator, torch_gpu
 
 EPOCHS, SIZE = 2, 8 if SMALL else 64
 STEPS = 3 if SMALL else 30
@@ -26,13 +26,28 @@ class Texts(torch.utils.data.Dataset):
                 "labels": int(self.ids[i][0]) % 2}
 
 
+class Teller(TrainerCallback):
+    def __init__(self):
+        self.allocators = []
+
+    def on_epoch_end(self, args, state, control, **more):
+        self.allocators.append(torch_allocator())
+
+
+def values(row):
+    """A row of the log without what says where it belongs, and how fast it went."""
+    return {k: v for k, v in row.items()
+            if k not in ("epoch", "step") and not k.endswith(("_runtime", "_per_second"))}
+
+
 def main():
     width = 32 if SMALL else 1024
     torch.manual_seed(0)
     model = BertForSequenceClassification(BertConfig(
         vocab_size=1000, hidden_size=width, num_hidden_layers=1 if SMALL else 8, num_attention_heads=4,
         intermediate_size=width * 2, num_labels=2))
-    callbacks = []
+    teller = Teller()
+    callbacks = [teller]
     if sys.argv[1] == "callback":
         import epochmeter
 
@@ -48,13 +63,14 @@ def main():
                           eval_dataset=Texts(SIZE * 4), callbacks=callbacks)
         trainer.train()
     history = trainer.state.log_history
+    before = 0
     for epoch in range(EPOCHS):
         logs = [row for row in history if epoch < row["epoch"] <= epoch + 1]
         losses = [row for row in logs if "loss" in row]
         scores = [row for row in logs if "eval_loss" in row]
-        last = {k: v for k, v in losses[-1].items() if k not in ("epoch", "step")}
-        truth.epoch(epoch, scores[-1]["step"] - epoch * STEPS, last,
-                    {k: v for k, v in scores[-1].items() if k not in ("epoch", "step")})
+        steps = max(row["step"] for row in logs)
+        truth.epoch(epoch, steps - before, values(losses[-1]), values(scores[-1]), teller.allocators[epoch])
+        before = steps
     truth.write(gpu=torch_gpu(), history=history, global_step=trainer.state.global_step)
 
 

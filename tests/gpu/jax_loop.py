@@ -7,7 +7,7 @@ os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 import epochmeter
 import jax
 import jax.numpy as jnp
-from truth import Truth
+from truth import Truth, first_gpu
 
 SMALL = os.environ.get("SMALL") == "1"
 EPOCHS, STEPS, WIDTH = 3, 6 if SMALL else 150, 64 if SMALL else 8192
@@ -42,7 +42,7 @@ def main():
             last = float(loss)
             epochmeter.log(loss=last)
         truth.epoch(epoch, steps, {"loss": last}, allocator=counters())
-    truth.write()
+    truth.write(gpu=first_gpu() if jax.default_backend() == "gpu" else None)
 
 
 main()

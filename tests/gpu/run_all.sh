@@ -79,6 +79,9 @@ gpus=$("$python" -c 'import torch; print(torch.cuda.device_count())' 2> /dev/nul
 ddp=("$python" -m torch.distributed.run --nproc-per-node 2 --master-port 29511 "$here/ddp_loop.py")
 ddp_steps=${SMALL:+6}
 
+# One GPU of several: the others must stay out of the rows.
+all_visible=${CUDA_VISIBLE_DEVICES-}
+export CUDA_VISIBLE_DEVICES=${CUDA_VISIBLE_DEVICES:-$((gpus > 1 ? gpus - 1 : 0))}
 training torch_plain_auto torch "$python" "$here/torch_plain.py" auto
 training torch_plain_api torch "$python" "$here/torch_plain.py" api
 training lightning_auto torch,lightning "$python" "$here/lightning_fit.py" auto
@@ -87,13 +90,14 @@ training hf_auto torch,transformers "$python" "$here/hf_trainer.py" auto
 training hf_callback torch,transformers "$python" "$here/hf_trainer.py" callback
 training accelerate_auto torch,accelerate "$python" "$here/accelerate_loop.py"
 training jax_api jax "$python" "$here/jax_loop.py"
+[ "$gpus" -ge 1 ] && oom
+if [ -n "$all_visible" ]; then export CUDA_VISIBLE_DEVICES=$all_visible; else unset CUDA_VISIBLE_DEVICES; fi
 if [ "$gpus" -ge 2 ] || [ "${SMALL:-}" = 1 ]; then
   training ddp_auto torch "${ddp[@]}" 3 "${ddp_steps:-150}" auto
   training ddp_api torch "${ddp[@]}" 3 "${ddp_steps:-150}" api
 else
   echo "SKIP  ddp_auto, ddp_api: need 2 GPUs, there are $gpus"
 fi
-[ "$gpus" -ge 1 ] && oom
 
 # All in one file: few files may travel.
 tar -C "$work" -czf "$out/gpu-trainings.tar.gz" . 2> /dev/null

@@ -6,6 +6,7 @@ several ranks, the rank is put into its name.
 """
 import json
 import os
+import subprocess
 
 
 class Truth:
@@ -43,3 +44,14 @@ def torch_gpu():
     if not torch.cuda.is_initialized():
         return None
     return "GPU-" + str(torch.cuda.get_device_properties(torch.cuda.current_device()).uuid)
+
+
+def first_gpu():
+    """UUID of the first visible GPU, for frameworks that do not know it; None without one."""
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]
+    try:
+        asked = subprocess.run(["nvidia-smi", "--query-gpu=uuid", "--format=csv,noheader", "-i", visible],
+                               capture_output=True, text=True, timeout=30)
+    except OSError:
+        return None
+    return asked.stdout.strip() if asked.returncode == 0 else None

@@ -15,7 +15,7 @@ from typing import Any, Dict, List, Optional, Tuple
 from epochmeter import _quiet
 
 # Name in sys.modules -> our file. The first with a device in use wins.
-NAMES: Tuple[str, ...] = ("paddle", "torch", "jax")
+NAMES: Tuple[str, ...] = ("paddle", "torch", "tensorflow", "jax")
 
 # Package that a framework's tensors come from -> the framework, where the names differ.
 _HOMES = {"jaxlib": "jax"}
@@ -112,3 +112,15 @@ def on_device(value: Any) -> bool:
     root = type(value).__module__.partition(".")[0]
     root = _HOMES.get(root, root)
     return any(reader.on_device(value) for reader in loaded() if reader.framework == root)
+
+
+# What frameworks put before the names of an evaluation's metrics, which are told as an evaluation's.
+_EVALUATION = ("val_", "eval_", "test_", "validation_")
+
+
+def evaluation_name(name: str) -> str:
+    """`val_loss` is the loss of an evaluation."""
+    for prefix in _EVALUATION:
+        if name.startswith(prefix) and name != prefix:
+            return name[len(prefix) :]
+    return name

@@ -232,7 +232,11 @@ class LightningEvents:
     @guarded
     def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
         if self._eval is not None:
-            self._eval.update(_protocol.scalars(self._news(trainer, "eval", wait=True)))
+            news = self._news(trainer, "eval", wait=True)
+            # Told with the evaluation, they are no news at the end of the epoch.
+            self._seen["epoch"].update(news)
+            named = {_frameworks.evaluation_name(name): value for name, value in news.items()}
+            self._eval.update(_protocol.scalars(named))
         self._close_eval()
 
     on_test_start = on_validation_start

@@ -12,7 +12,8 @@ step that is compiled itself is not seen.
 from __future__ import annotations
 
 import sys
-from typing import Any, Tuple
+import weakref
+from typing import Any, Optional, Tuple
 
 from epochmeter import _plain, _quiet
 from epochmeter._frameworks.wrapping import MARK, beginning_pass, timing_pass, wrap
@@ -47,8 +48,9 @@ def _install_optimizer(module: Any) -> None:
     setattr(module, MARK, True)
 
 
-# The tensor that the scaler made last: its backward is that of a multiple of the loss.
-_scaled: Any = None
+# The tensor that the scaler made last: its backward is that of a multiple of the loss. Weak: the
+# graph behind it, with all its memory, is the training's to drop.
+_scaled: Optional["weakref.ReferenceType[Any]"] = None
 
 
 def _note_loss(tensor: Any) -> None:
@@ -65,7 +67,7 @@ def _backward(original: Any) -> Any:
         result = original(tensors, *args, **kwargs)
         if torch.compiler.is_compiling():
             return result
-        if tensors is _scaled:
+        if _scaled is not None and tensors is _scaled():
             _scaled = None
         elif isinstance(tensors, torch.Tensor):
             _note_loss(tensors)
@@ -95,7 +97,7 @@ def _scaler_scale(original: Any) -> Any:
         global _scaled
         result = original(self, outputs)
         if result is not outputs and isinstance(outputs, torch.Tensor):
-            _scaled = result
+            _scaled = weakref.ref(result)
             _note_loss(outputs)
         return result
 

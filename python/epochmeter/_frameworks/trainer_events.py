@@ -12,12 +12,16 @@ from __future__ import annotations
 import math
 from typing import Any, Dict, Mapping, Optional, Tuple
 
-from epochmeter import _protocol, _state
+from epochmeter import _frameworks, _protocol, _state
 from epochmeter._quiet import guarded
 from epochmeter._recorder import Recorder, clock
 
 # In the logs beside the values, and told by the event itself.
 _NOT_SCALARS = ("epoch", "step")
+# In the log that a Trainer makes at the end of the whole training.
+_SUMMARY = "train_runtime"
+# How fast an evaluation was, which is no metric of the model.
+_SPEED = ("_runtime", "_samples_per_second", "_steps_per_second", "_preparation_time")
 
 
 def _count(value: Any) -> Optional[int]:
@@ -136,9 +140,15 @@ class TrainerEvents:
         self, args: Any, state: Any, control: Any, logs: Optional[Mapping[str, Any]] = None, **_: Any
     ) -> None:
         recorder = self._mine()
-        if recorder is not None:
-            recorder.log({k: v for k, v in (logs or {}).items() if k not in _NOT_SCALARS})
-            self.callbacks_are_through()
+        if recorder is None or self._eval is not None:
+            # What an evaluation logs comes again with its end.
+            return
+        values = {k: v for k, v in (logs or {}).items() if k not in _NOT_SCALARS}
+        if _SUMMARY in values:
+            recorder.log_apart(values)
+        else:
+            recorder.log(values)
+        self.callbacks_are_through()
 
     @guarded
     def on_prediction_step(self, args: Any, state: Any, control: Any, **_: Any) -> None:
@@ -154,8 +164,12 @@ class TrainerEvents:
         **_: Any,
     ) -> None:
         if self._eval is not None:
-            named = {k: v for k, v in (metrics or {}).items() if k not in _NOT_SCALARS}
+            values = {k: v for k, v in (metrics or {}).items() if k not in _NOT_SCALARS}
+            speed = {k: v for k, v in values.items() if k.endswith(_SPEED)}
+            named = {_frameworks.evaluation_name(k): v for k, v in values.items() if k not in speed}
             self._eval.update(_protocol.scalars(named))
+            if speed and self._recorder is not None:
+                self._recorder.log_apart(speed)
         self._close_eval()
 
     @guarded
