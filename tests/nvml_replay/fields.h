@@ -3,7 +3,7 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
+#include <span>
 
 namespace nvml_replay {
 
@@ -22,7 +22,8 @@ struct Field {
   FieldScope scope = FieldScope::kNone;
 };
 
-const std::vector<Field>& Fields();
+// By id.
+std::span<const Field> Fields();
 // Null for an id without a key of its own.
 const Field* FindField(uint32_t id);
 
