@@ -39,6 +39,22 @@ HOOKS: Tuple[Tuple[str, Tuple[str, ...]], ...] = (
         ),
     ),
     (
+        "tensorflow_loop",
+        (
+            "keras.src.optimizers.base_optimizer",
+            "keras.src.optimizers.loss_scale_optimizer",
+            "keras.src.optimizers.optimizer",
+            "keras.src.optimizers.legacy.optimizer_v2",
+            "tf_keras.src.optimizers.optimizer",
+            "tf_keras.src.optimizers.legacy.optimizer_v2",
+            "tensorflow.python.eager.polymorphic_function.polymorphic_function",
+            "tensorflow.python.eager.backprop",
+            "tensorflow.python.data.ops.dataset_ops",
+            "tensorflow.python.data.ops.iterator_ops",
+            "tensorflow.python.distribute.input_lib",
+        ),
+    ),
+    (
         "torch_loop",
         (
             "torch.optim.optimizer",
