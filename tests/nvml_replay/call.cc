@@ -3,10 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <csignal>
 #include <cstring>
-
-#include "clock.h"
 
 namespace nvml_replay {
 
@@ -39,15 +36,7 @@ void Call::Check(std::string_view function, int device) {
     rc_ = kNvmlUninitialized;
     return;
   }
-  player_.Spend(function);
-  const std::optional<Fault> fault = player_.TakeFault(function, device);
-  if (!fault) return;
-  if (fault->crash) {
-    std::signal(SIGSEGV, SIG_DFL);
-    std::raise(SIGSEGV);
-  }
-  if (fault->hang_s > 0) SleepNs(static_cast<int64_t>(fault->hang_s * 1e9));
-  rc_ = fault->return_code;
+  rc_ = player_.Enter(function, device);
 }
 
 uint64_t Call::U64Or(std::string_view key, uint64_t fallback) const {

@@ -197,5 +197,36 @@ TEST(Devices, CallsCostWhatTheScriptSays) {
   EXPECT_GE(NowNs() - middle_ns, 30000000);
 }
 
+TEST(Devices, LogNamesEveryCallWithItsDevice) {
+  const std::string log = testing::TempDir() + "/replay-calls-" + std::to_string(NowNs());
+  setenv("EPOCHMETER_REPLAY_LOG", log.c_str(), 1);
+  Client nvml(R"({"devices":{"count":2,"values":{"power_mw":5,"energy_mj":6}}})", 10);
+  ASSERT_EQ(nvml("nvmlInit_v2"), kNvmlSuccess);
+  unsetenv("EPOCHMETER_REPLAY_LOG");
+  nvml.U32("nvmlDeviceGetPowerUsage", nvml.Device(1));
+  nvml.Field(nvml.Device(0), 83);
+  std::ifstream in(log);
+  std::string calls;
+  for (std::string time, name, device; in >> time >> name >> device;) {
+    EXPECT_EQ(time.substr(0, 3), "10.");
+    calls += name + device + " ";
+  }
+  EXPECT_EQ(calls,
+            "nvmlInit_v2-1 nvmlDeviceGetHandleByIndex_v21 nvmlDeviceGetPowerUsage1 "
+            "nvmlDeviceGetHandleByIndex_v20 nvmlDeviceGetFieldValues0 field:830 ");
+  std::filesystem::remove(log);
+}
+
+TEST(Devices, OneFieldMayHangOrCrash) {
+  Client nvml(R"({"devices":{"values":{"energy_mj":6,"power_instant_mw":5}},"faults":[
+      {"function":"field:83","hang_s":0.05},{"function":"field:186","crash":true}]})");
+  ASSERT_EQ(nvml("nvmlInit_v2"), kNvmlSuccess);
+  const NvmlDevice device = nvml.Device(0);
+  const int64_t begin_ns = NowNs();
+  EXPECT_EQ(nvml.Field(device, 83).value.u64, 6U) << "it answers when it comes back";
+  EXPECT_GE(NowNs() - begin_ns, 50000000);
+  EXPECT_EXIT(nvml.Field(device, 186), testing::KilledBySignal(SIGSEGV), "");
+}
+
 }  // namespace
 }  // namespace nvml_replay

@@ -72,17 +72,10 @@ void Store(double value, uint32_t type, NvmlFieldValue* field) {
 void ReadField(const Call& call, NvmlFieldValue* out) {
   const std::string name = "field:" + std::to_string(out->field_id);
   const int64_t begin_us = WallMicros();
-  call.player().Spend(name);
-  const auto fault = call.player().TakeFault(name, static_cast<int>(call.unit().device));
-  if (fault) {
-    out->nvml_return = fault->return_code;
-    return;
-  }
+  out->nvml_return = call.player().Enter(name, static_cast<int>(call.unit().device));
+  if (out->nvml_return != kNvmlSuccess) return;
   const bool ecc_count = out->field_id >= 3 && out->field_id <= 28;
-  if (ecc_count && call.U64Or("ecc_mode", 1) == 0) {
-    out->nvml_return = kNvmlSuccess;
-    return;
-  }
+  if (ecc_count && call.U64Or("ecc_mode", 1) == 0) return;
   const Field* field = FindField(out->field_id);
   const Reading reading = ReadId(call, *out, field);
   out->nvml_return = reading.code;

@@ -115,10 +115,9 @@ EPM_REPLAY_EXPORT NvmlReturn nvmlDeviceGetSamples(NvmlDevice device, uint32_t ty
   const Call call("nvmlDeviceGetSamples", device, power ? Takes::kGpu : Takes::kGpuWithoutMig);
   if (call.rc() != kNvmlSuccess) return call.rc();
   if (count == nullptr || value_type == nullptr) return kNvmlInvalidArgument;
-  const std::string name = "samples:" + std::to_string(type);
-  call.player().Spend(name);
-  const auto fault = call.player().TakeFault(name, static_cast<int>(call.unit().device));
-  if (fault) return fault->return_code;
+  const NvmlReturn rc =
+      call.player().Enter("samples:" + std::to_string(type), static_cast<int>(call.unit().device));
+  if (rc != kNvmlSuccess) return rc;
   const auto* buffer = nvml_replay::FindBuffer(type);
   if (buffer == nullptr) return kNvmlNotFound;
   const nvml_replay::Reading now = call.Read(buffer->key);

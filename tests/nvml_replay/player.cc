@@ -45,8 +45,9 @@ Player& Player::Get() {
 bool Player::LoadOnce() {
   // Not unloaded by every dlclose (sanitizers keep libraries), so a new wish means a new scenario.
   std::string wish;
-  for (const char* name : {"EPOCHMETER_REPLAY", "EPOCHMETER_REPLAY_T0_NS",
-                           "EPOCHMETER_REPLAY_SPEED", "EPOCHMETER_REPLAY_LATENCY"}) {
+  for (const char* name :
+       {"EPOCHMETER_REPLAY", "EPOCHMETER_REPLAY_T0_NS", "EPOCHMETER_REPLAY_SPEED",
+        "EPOCHMETER_REPLAY_LATENCY", "EPOCHMETER_REPLAY_LOG"}) {
     wish += std::string(Env(name) != nullptr ? Env(name) : "") + "\n";
   }
   if (references_ > 0 || (loaded_ && wish == wish_)) return true;
@@ -62,6 +63,12 @@ bool Player::LoadOnce() {
   scenario_ = std::move(*scenario);
   slots_.clear();
   inits_ = 0;
+  ReadSettings();
+  loaded_ = true;
+  return true;
+}
+
+void Player::ReadSettings() {
   speed_ = 1.0;
   if (const char* speed = Env("EPOCHMETER_REPLAY_SPEED")) speed_ = std::strtod(speed, nullptr);
   if (!(speed_ > 0)) speed_ = 1.0;
@@ -69,8 +76,8 @@ bool Player::LoadOnce() {
   t0_ns_ = t0 != nullptr ? std::strtoll(t0, nullptr, 10) : MonotonicNs();
   const char* latency = Env("EPOCHMETER_REPLAY_LATENCY");
   latency_ = latency != nullptr && std::string_view(latency) != "0";
-  loaded_ = true;
-  return true;
+  const char* log = Env("EPOCHMETER_REPLAY_LOG");
+  log_path_ = log != nullptr ? log : "";
 }
 
 NvmlReturn Player::Init() {
@@ -262,6 +269,30 @@ std::optional<Fault> Player::TakeFault(std::string_view function, int device) {
     return fault;
   }
   return std::nullopt;
+}
+
+// Opened for each line, so that the lines of several processes stay whole and nothing is held open
+// across a fork.
+void Player::Log(std::string_view function, int device) const {
+  if (log_path_.empty()) return;
+  std::FILE* file = std::fopen(log_path_.c_str(), "ae");
+  if (file == nullptr) return;
+  std::fprintf(file, "%.6f %.*s %d\n", static_cast<double>(PlayNs()) / 1e9,
+               static_cast<int>(function.size()), function.data(), device);
+  std::fclose(file);
+}
+
+NvmlReturn Player::Enter(std::string_view function, int device) {
+  Log(function, device);
+  Spend(function);
+  const std::optional<Fault> fault = TakeFault(function, device);
+  if (!fault) return kNvmlSuccess;
+  if (fault->crash) {
+    std::signal(SIGSEGV, SIG_DFL);
+    std::raise(SIGSEGV);
+  }
+  if (fault->hang_s > 0) SleepNs(static_cast<int64_t>(fault->hang_s * 1e9));
+  return fault->return_code;
 }
 
 }  // namespace nvml_replay

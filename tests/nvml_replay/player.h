@@ -60,11 +60,9 @@ class Player {
   std::vector<ProcessEntry> Processes(Unit unit) const;
   bool MigEnabled(size_t device) const;
 
-  // The fault that hits a call of this function, if any; counts it.
-  std::optional<Fault> TakeFault(std::string_view function, int device);
-  // Spends what a call costs: by the script's table, else the measured cost when
-  // EPOCHMETER_REPLAY_LATENCY asks for it.
-  void Spend(std::string_view function) const;
+  // Once for each call, field of a batch and sample buffer: writes the log, spends the latency and
+  // suffers the fault that hits, if any. Returns its code.
+  NvmlReturn Enter(std::string_view function, int device);
 
  private:
   // Handles are addresses of slots, which stay where they are.
@@ -75,6 +73,10 @@ class Player {
 
   Player() = default;
   bool LoadOnce();
+  void ReadSettings();
+  void Log(std::string_view function, int device) const;
+  void Spend(std::string_view function) const;
+  std::optional<Fault> TakeFault(std::string_view function, int device);
   int64_t PresenceNs() const;
   int64_t EpochOf(size_t device) const;
   const Reading* FaultValue(size_t device, std::string_view key, int64_t play_ns) const;
@@ -90,6 +92,7 @@ class Player {
   int64_t inits_ = 0;
   double speed_ = 1.0;
   bool latency_ = false;
+  std::string log_path_;
 };
 
 uint64_t ToU64(double value);

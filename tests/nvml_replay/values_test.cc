@@ -132,6 +132,21 @@ TEST(Values, RetiredPagesViolationsAndMemoryOfOlderBoards) {
   EXPECT_EQ(period_us, 99U);
 }
 
+TEST(Values, SharedMemoryChipsShowNoMemoryOrATotalOfZero) {
+  Client nvml(R"({"devices":[{"name":"NVIDIA GB10","values":{"memory_total":0,"mem_used":0}},
+      {"name":"NVIDIA GB10","values":{"addressing_mode":2,"numa_node":1}}]})");
+  ASSERT_EQ(nvml("nvmlInit_v2"), kNvmlSuccess);
+  NvmlMemoryV2 memory{kNvmlMemoryV2Version, 1, 1, 1, 1};
+  EXPECT_EQ(nvml("nvmlDeviceGetMemoryInfo_v2", nvml.Device(0), &memory), kNvmlSuccess);
+  EXPECT_EQ(memory.total + memory.used + memory.free, 0U);
+  EXPECT_EQ(nvml("nvmlDeviceGetMemoryInfo_v2", nvml.Device(1), &memory), kNvmlNotSupported);
+  EXPECT_EQ(nvml.U32("nvmlDeviceGetNumaNodeId", nvml.Device(1)), 1U);
+  NvmlAddressingModeV1 mode{static_cast<uint32_t>(kNvmlAddressingModeV1Version), 0};
+  EXPECT_EQ(nvml("nvmlDeviceGetAddressingMode", nvml.Device(1), &mode), kNvmlSuccess);
+  EXPECT_EQ(mode.mode, uint32_t{kNvmlAddressingAts});
+  EXPECT_EQ(nvml.U32("nvmlDeviceGetArchitecture", nvml.Device(0)), uint32_t{kNvmlArchBlackwell});
+}
+
 TEST(Values, SampleBuffersCarryTheClockOfTheScript) {
   Client nvml(R"({"sample_clock":"boottime","sample_clock_offset_us":5000000,
       "devices":{"values":{"power_instant_mw":[[0,100],[2,200]],"util_gpu":7}}})",
