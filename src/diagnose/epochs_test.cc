@@ -102,6 +102,17 @@ TEST(Epochs, OfAPlainLoopComeFromItsStepNumbers) {
   EXPECT_EQ(rows[1].steps, 2U);
 }
 
+TEST(Steps, ThatRanInOneGoAreCountedEach) {
+  Event several = Step(4, 5, 0, 2);
+  several.fields.push_back({"steps", int64_t{4}});
+  const auto rows = Rows({At(1, EventKind::kEpochBegin, 0), Step(2, 1, 0, 0.5), several,
+                          At(4, EventKind::kEpochEnd, 0)});
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_EQ(rows[0].steps, 5U);
+  EXPECT_DOUBLE_EQ(rows[0].step_s.max.value_or(0), 0.5);
+  EXPECT_DOUBLE_EQ(rows[0].step_s.min.value_or(0), 0.5);
+}
+
 TEST(Epochs, OfStepsWithoutNumbersAreOneRow) {
   const auto rows = Rows({Step(1, 1, {}, 1), Step(2, 2, {}, 1), At(3, EventKind::kTrainEnd)});
   ASSERT_EQ(rows.size(), 1U);

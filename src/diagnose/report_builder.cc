@@ -23,10 +23,15 @@ using model::Report;
 using model::Run;
 using model::Stat;
 
-// "hook" when a framework told its own epochs, "client" when a loop did, "none" without either.
+// "hook" when a framework's loop or the optimizer of a plain one told, "client" when the script
+// did, "none" without either.
 std::string ProgressSource(const Run& run) {
   bool any = !run.steps.empty();
   for (const Event& event : run.events) {
+    const auto source = event.Text("source");  // an older client has none, and its epochs say it
+    if (event.kind == EventKind::kTrainBegin && (source == "hook" || source == "framework")) {
+      return "hook";
+    }
     if (event.kind != EventKind::kEpochBegin && event.kind != EventKind::kEpochEnd) continue;
     any = true;
     if (event.Text("epoch_from") == "framework") return "hook";

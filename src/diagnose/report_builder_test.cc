@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <string>
 
 #include "model/gpu_metrics.h"
 #include "model/host_metrics.h"
@@ -84,6 +86,18 @@ void ReadHost(int first_s, int last_s, RunBuilder& builder) {
     builder.Write(model::Samples{
         .t_ns = Ns(t_s),
         .values = {{user, 1.0 * t_s}, {idle, 2.0 * t_s}, {cpu, 0.5 * t_s}, {read, 1001.0 * t_s}}});
+  }
+}
+
+TEST(Progress, ComesFromAHookWhenTheTrainingSaysSo) {
+  for (const auto& [source, expected] : std::map<std::string, std::string>{
+           {"hook", "hook"}, {"framework", "hook"}, {"client", "client"}, {"later", "client"}}) {
+    RunBuilder builder;
+    Event begin = OfPid(0.5, EventKind::kTrainBegin, 7);
+    begin.fields.push_back({"source", source});
+    builder.Write(begin);
+    builder.Write(StepOfPid(1, 7, 0, 1));
+    EXPECT_EQ(BuildReport(builder.Finish()).progress_source, expected) << source;
   }
 }
 

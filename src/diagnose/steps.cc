@@ -58,12 +58,31 @@ std::optional<double> WaitRatio(const std::vector<double>& wait, const std::vect
   return wait_sum / step_sum;
 }
 
+// How many steps each event tells, where a framework ran several in one go; the others tell one.
+std::vector<double> Counts(const StepTable& steps, const std::vector<size_t>& at) {
+  std::vector<double> counts = Take(steps, "steps", at);
+  counts.resize(at.size(), 1);
+  for (double& count : counts) {
+    if (!(count >= 1 && count < 1e9)) count = 1;
+  }
+  return counts;
+}
+
+// What one of the steps took that ran in one go.
+std::vector<double> Each(std::vector<double> values, const std::vector<double>& counts) {
+  for (size_t i = 0; i < values.size(); ++i) values[i] /= counts[i];
+  return values;
+}
+
 void SetStepFigures(const StepTable& steps, const std::vector<size_t>& at, EpochRow* row) {
   const std::vector<double> duration = Take(steps, "duration_s", at);
   const std::vector<double> wait = Take(steps, "data_wait_s", at);
-  row->steps = at.size();
-  row->step_s = StatOfValues(duration);
-  row->data_wait_s = StatOfValues(wait);
+  const std::vector<double> counts = Counts(steps, at);
+  double total = 0;
+  for (const double count : counts) total += count;
+  row->steps = static_cast<uint64_t>(total);
+  row->step_s = StatOfValues(Each(duration, counts));
+  row->data_wait_s = StatOfValues(Each(wait, counts));
   row->data_wait_ratio = WaitRatio(wait, duration);
   const std::vector<double> batch = Take(steps, "batch_size", at);
   double samples = 0;
