@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     KerasCallback: Any
     LightningCallback: Any
     PaddleCallback: Any
+    PaddleNLPCallback: Any
     TransformersCallback: Any
 
 __all__ = ["epochs", "log", "mark", "phase", "start", "steps", "stop"]
@@ -148,6 +149,7 @@ _CALLBACKS = {
     "KerasCallback": "keras",
     "LightningCallback": "lightning",
     "PaddleCallback": "paddle_hapi",
+    "PaddleNLPCallback": "paddlenlp",
     "TransformersCallback": "transformers",
 }
 

@@ -23,6 +23,15 @@ HOOKS: Tuple[Tuple[str, Tuple[str, ...]], ...] = (
     ("paddle_hapi", ("paddle.hapi.model",)),
     ("paddle_loop", ("paddle.optimizer.optimizer", "paddle.amp.grad_scaler", "paddle.io.reader")),
     (
+        "paddlenlp",
+        (
+            "paddlenlp.trainer.trainer_callback",
+            "paddlenlp.trainer.trainer",
+            "paddleformers.trainer.trainer_callback",
+            "paddleformers.trainer.trainer",
+        ),
+    ),
+    (
         "keras",
         (
             "keras.src.callbacks",

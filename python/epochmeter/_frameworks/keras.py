@@ -78,6 +78,8 @@ class Watcher:
         self._token: Optional[object] = None
         self._eval: Optional[Dict[str, _protocol.Real]] = None
         self._eval_began_ns = 0
+        # Whether this epoch's validation was told, whose values come again with the epoch's end.
+        self._tested = False
         self._steps: Optional[int] = None
         self._several = False
         self._iterations: Optional[int] = None
@@ -124,6 +126,7 @@ class Watcher:
         recorder = self._mine()
         if recorder is not None:
             self._iterations = self._done() if self._several else None
+            self._tested = False
             recorder.epoch_begin(int(epoch), 0, "framework")
 
     @guarded
@@ -136,6 +139,8 @@ class Watcher:
         values = _on_host(logs)
         if history is not None and getattr(history, "epoch", None) and history.epoch[-1] == epoch:
             values = {name: column[-1] for name, column in history.history.items() if column}
+        if self._tested:
+            values = {name: v for name, v in values.items() if not name.startswith("val_")}
         recorder.epoch_end(values, t_ns=t_ns)
 
     @guarded
@@ -200,6 +205,7 @@ class Watcher:
     def test_end(self, logs: Any) -> None:
         if self._eval is not None:
             self._eval.update(_protocol.scalars(_on_host(logs)))
+            self._tested = True
         self._close_eval()
 
     def _close_eval(self, failed: bool = False) -> None:

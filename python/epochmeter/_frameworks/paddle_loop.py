@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import sys
 import threading
-from typing import Any, Callable, Type
+from typing import Any, Callable, Optional, Type
 
 from epochmeter import _plain, _quiet
 from epochmeter._frameworks.wrapping import beginning_pass, timing_pass, wrap
 
 _loop = _plain.PlainLoop("paddle")
+# For a callback that owns the training: what the loader took since it asked last.
+take_waiting = _loop.take_waiting
 
 
 def _static() -> bool:
@@ -92,8 +94,9 @@ def _install_optimizer(module: Any) -> None:
     wrap(base, "__init__", make)
 
 
-# The tensor that the scaler made last: its backward is that of a multiple of the loss.
-_scaled: Any = None
+# id of the tensor that the scaler made last: its backward is that of a multiple of the loss. No
+# reference, which would keep its graph alive.
+_scaled: Optional[int] = None
 
 
 def _note_loss(tensor: Any) -> None:
@@ -109,7 +112,7 @@ def _backward(original: Any) -> Any:
     def backward(self: Any, *args: Any, **kwargs: Any) -> Any:
         global _scaled
         result = original(self, *args, **kwargs)
-        if self is _scaled:
+        if id(self) == _scaled:
             _scaled = None
         else:
             _note_loss(self)
@@ -130,7 +133,7 @@ def _scale(original: Any) -> Any:
         global _scaled
         result = original(self, var)
         if result is not var:
-            _scaled = result
+            _scaled = id(result)
             _note_loss(var)
         return result
 
