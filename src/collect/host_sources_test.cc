@@ -60,6 +60,18 @@ TEST(HostCpu, HoldsASmallFallAndPassesAReset) {
   EXPECT_EQ(bench.Value("host", "cpu_idle_s"), 0.03);
 }
 
+TEST(HostCpu, CountsTheCpusThatAreOnline) {
+  TempFolder proc;
+  proc.Write("stat", "cpu 100 0 0 500\ncpu0 1 0 0 1\ncpu1 1 0 0 1\ncpu3 1 0 0 1\nintr 5\n");
+  SourceBench bench(proc.path());
+  ASSERT_TRUE(bench.Make(kHostCpu).ok());
+  ASSERT_TRUE(bench.Sample(1).ok());
+  EXPECT_EQ(bench.Value("host", "cpu_count"), 3.0);
+  proc.Write("stat", "cpu 100 0 0 500\ncpu0 1 0 0 1\nintr 5\n");
+  ASSERT_TRUE(bench.Sample(12).ok());
+  EXPECT_EQ(bench.Value("host", "cpu_count"), 1.0);
+}
+
 TEST(HostCpu, SaysWhenStatIsNotWhatItShouldBe) {
   TempFolder proc;
   proc.Write("stat", "intr 5\n");
@@ -157,6 +169,34 @@ TEST(HostDisk, CountsWholeDisksOnceAndSkipsWhatWasNeverUsed) {
   EXPECT_EQ(bench.Value("disk:nvme0n1", "disk_io_time_s"), 1.5);
   EXPECT_EQ(bench.Value("disk:cciss/c0d0", "disk_read_bytes"), 16.0 * 512);
   EXPECT_EQ(bench.last.values.size(), 6U);
+}
+
+TEST(HostDisk, LeavesOutWhatIsMadeOfOtherDisks) {
+  TempFolder root;
+  std::string text;
+  for (const char* name : {"dm-0", "md127", "loop3", "zram0", "ram0", "bcache0", "sda", "sda1"}) {
+    text += std::string("   8       0 ") + name + " 5 0 16 1 5 0 16 1 0 1 1\n";
+    if (name != std::string("sda1")) root.Write(std::string("sys/block/") + name + "/size", "9\n");
+  }
+  root.Write("proc/diskstats", text);
+  SourceBench bench(root.path() + "/proc", root.path() + "/sys");
+  ASSERT_TRUE(bench.Make(kHostDisk).ok());
+  ASSERT_TRUE(bench.Sample(1).ok());
+  EXPECT_EQ(bench.last.values.size(), 3U);
+  EXPECT_EQ(bench.Value("disk:sda", "disk_read_bytes"), 16.0 * 512);
+}
+
+TEST(HotFile, OpensTheFileAgainAfterAFailure) {
+  TempFolder folder;
+  folder.Write("x/y", "");
+  HotFile file(folder.path() + "/x");  // a folder: it opens and can't be read
+  EXPECT_EQ(file.Read().error().code, EISDIR);
+  folder.Remove("x");
+  EXPECT_EQ(file.Read().error().code, ENOENT);
+  folder.Write("x", "7\n");
+  EXPECT_EQ(*file.Read(), "7\n");
+  folder.Write("x", "8\n");
+  EXPECT_EQ(*file.Read(), "8\n");
 }
 
 TEST(HostDisk, ReadsTheShortLinesOfOldKernels) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collect/proc_pid.h"
 
+#include <algorithm>
+
 #include "base/strings.h"
 #include "collect/proc_file.h"
 
@@ -17,7 +19,7 @@ int32_t AsId(std::string_view word) {
 
 }  // namespace
 
-// A line reads: PID (COMM) STATE PPID PGRP SESSION tty tpgid flags minflt cminflt MAJFLT CMAJFLT
+// A line reads: PID (COMM) STATE PPID PGRP SESSION tty tpgid flags MINFLT CMINFLT MAJFLT CMAJFLT
 // UTIME STIME CUTIME CSTIME priority nice THREADS itrealvalue START vsize RSS ... COMM may hold
 // spaces and parentheses, so the fields count from the last ')'.
 std::optional<ProcStat> ParseProcStat(std::string_view text) {
@@ -43,6 +45,8 @@ std::optional<ProcStat> ParseProcStat(std::string_view text) {
     valid = valid && value.has_value();
     return value.value_or(0);
   };
+  stat.minor_faults = number(7);
+  stat.reaped_minor_faults = number(8);
   stat.major_faults = number(9);
   stat.reaped_major_faults = number(10);
   stat.cpu_ticks = number(11) + number(12);
@@ -63,11 +67,33 @@ std::optional<uint64_t> NumberOfKey(std::string_view text, std::string_view key)
   return std::nullopt;
 }
 
+std::optional<std::string_view> TextOfKey(std::string_view text, std::string_view key) {
+  std::string_view line;
+  while (NextLine(text, line)) {
+    if (!base::StartsWith(line, key)) continue;
+    line.remove_prefix(key.size());
+    return base::Trim(line);
+  }
+  return std::nullopt;
+}
+
 std::optional<ProcIo> ParseProcIo(std::string_view text) {
   const auto read = NumberOfKey(text, "read_bytes:");
   const auto written = NumberOfKey(text, "write_bytes:");
-  if (!read || !written) return std::nullopt;
-  return ProcIo{.read_bytes = *read, .written_bytes = *written};
+  const auto read_chars = NumberOfKey(text, "rchar:");
+  const auto written_chars = NumberOfKey(text, "wchar:");
+  if (!read || !written || !read_chars || !written_chars) return std::nullopt;
+  return ProcIo{.read_bytes = *read,
+                .written_bytes = *written,
+                .read_chars = *read_chars,
+                .written_chars = *written_chars};
+}
+
+bool IsWrapperProgram(std::string_view name) {
+  constexpr std::array<std::string_view, 16> kNames = {
+      "sh",   "bash", "dash",    "zsh",     "ksh", "busybox", "tini", "dumb-init",
+      "time", "sudo", "timeout", "numactl", "uv",  "strace",  "srun", "apptainer"};
+  return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
 }
 
 std::optional<std::string_view> EnvironValue(std::string_view environ_text, std::string_view name) {

@@ -29,6 +29,8 @@ struct ProcStat {
   uint64_t reaped_cpu_ticks = 0;  // of children that it waited for, and theirs
   uint64_t major_faults = 0;
   uint64_t reaped_major_faults = 0;
+  uint64_t minor_faults = 0;
+  uint64_t reaped_minor_faults = 0;
   uint64_t threads = 0;
   uint64_t rss_pages = 0;
 
@@ -40,14 +42,23 @@ struct ProcStat {
 std::optional<ProcStat> ParseProcStat(std::string_view text);
 
 struct ProcIo {
-  uint64_t read_bytes = 0;
-  uint64_t written_bytes = 0;
+  uint64_t read_bytes = 0;     // from storage
+  uint64_t written_bytes = 0;  // towards storage
+  uint64_t read_chars = 0;     // by read(2) and its like, the page cache and pipes included
+  uint64_t written_chars = 0;
 };
 // The text of /proc/PID/io.
 std::optional<ProcIo> ParseProcIo(std::string_view text);
 
 // The number behind `key` ("Pss:", "voluntary_ctxt_switches:") at the beginning of a line.
 std::optional<uint64_t> NumberOfKey(std::string_view text, std::string_view key);
+
+// The text behind `key` ("Cpus_allowed_list:") at the beginning of a line, without blanks.
+std::optional<std::string_view> TextOfKey(std::string_view text, std::string_view key);
+
+// True for programs that start another one and wait for it, such as a shell. `name` is without its
+// folder.
+bool IsWrapperProgram(std::string_view name);
 
 // The value of `name` in the text of /proc/PID/environ.
 std::optional<std::string_view> EnvironValue(std::string_view environ_text, std::string_view name);

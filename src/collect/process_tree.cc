@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums over the run's processes. Costly parts are read seldom, each at a distance of at least a
-// thousand times what its last reading took: open files and context switches each 10 s, PSS, for
-// which the kernel walks page tables under the training's memory lock, each 30 s.
-#include <dirent.h>
-#include <fcntl.h>
+// Sums over the run's processes, and for each rank (rank_totals.h). Costly parts are read seldom,
+// each at a distance of at least a thousand times what its last reading took: open files, memory
+// parts and threads each 10 s, PSS, for which the kernel walks page tables under the training's
+// memory lock, each 30 s.
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,80 +10,28 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <memory>
 
+#include "collect/cgroup.h"
 #include "collect/host_sources.h"
+#include "collect/proc_dir.h"
 #include "collect/proc_file.h"
+#include "collect/process_metrics.h"
+#include "collect/rank_totals.h"
 #include "collect/tree_counters.h"
 #include "collect/tree_members.h"
-#include "model/host_metrics.h"
+#include "collect/tree_threads.h"
 
 namespace epochmeter::collect {
 
 namespace {
 
-namespace host = model::host;
-
-enum Metric : size_t {
-  kCpu,
-  kRss,
-  kThreads,
-  kProcesses,
-  kMajor,
-  kRead,
-  kWritten,
-  kFds,
-  kVoluntary,
-  kInvoluntary,
-  kPss,
-  kMetricCount
-};
-constexpr std::array<model::MetricDef, kMetricCount> kMetrics = {
-    host::kTreeCpu,
-    host::kTreeRss,
-    host::kTreeThreads,
-    host::kTreeProcesses,
-    host::kTreeMajorFaults,
-    host::kTreeRead,
-    host::kTreeWritten,
-    host::TreeGauge("process.fds", "open_fds", "process_tree_open_fds", "{file}",
-                    "Open file descriptors of the run's processes.", "/proc/PID/fd"),
-    host::TreeCounter("process.context_switches", "kind=voluntary", "voluntary_context_switches",
-                      "process_tree_context_switches_total", "{switch}", 1,
-                      "Times that a thread gave up its CPU to wait; threads that lived less than "
-                      "the sampling period are not seen.",
-                      "/proc/PID/task/TID/status"),
-    host::TreeCounter("process.context_switches", "kind=involuntary",
-                      "involuntary_context_switches", "process_tree_context_switches_total",
-                      "{switch}", 1,
-                      "Times that a thread had its CPU taken away; threads that lived less than "
-                      "the sampling period are not seen.",
-                      "/proc/PID/task/TID/status"),
-    host::TreeGauge("process.pss", "pss_bytes", "process_tree_proportional_memory_bytes", "By",
-                    "Resident memory with each shared page split among the processes that map it.",
-                    "/proc/PID/smaps_rollup"),
-};
-
 constexpr int64_t kPssPeriodNs = 30 * base::kNsPerSecond;
-constexpr size_t kMostThreads = 4096;
-
+// Walking the page tables of so much memory holds the training's memory lock for about 50 ms.
+constexpr double kMostPssBytes = 16.0 * (1 << 30);
 int64_t PeriodNs(size_t metric, int64_t tick_ns) {
   if (metric == kPss) return std::max(kPssPeriodNs, tick_ns);
-  return TierPeriodNs(metric < kFds ? Tier::kTick : Tier::kSlow, tick_ns);
-}
-
-struct CloseDir {
-  void operator()(DIR* dir) const { ::closedir(dir); }
-};
-using Dir = std::unique_ptr<DIR, CloseDir>;
-
-Dir OpenDirAt(int dir_fd, const char* name) {
-  const int fd = ::openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return nullptr;
-  Dir dir(::fdopendir(fd));
-  if (!dir) ::close(fd);
-  return dir;
+  return TierPeriodNs(metric < kFirstSlow ? Tier::kTick : Tier::kSlow, tick_ns);
 }
 
 // A part that is read when `next_ns` has come.
@@ -100,17 +47,13 @@ class ProcessTree : public Source {
   ProcessTree(const SourceContext& context, TreeMembers members)
       : context_(context),
         members_(std::move(members)),
+        ranks_(context),
         states_(context.sink),
         ticks_per_s_(static_cast<double>(::sysconf(_SC_CLK_TCK))),
         page_bytes_(static_cast<double>(::sysconf(_SC_PAGESIZE))) {
-    const model::EntityId tree = context.registry.AddEntity(
-        {.id = 0,
-         .scope = model::Scope::kProcess,
-         .name = "tree",
-         .labels = {},
-         .attributes = {{"root_pid", std::to_string(context.job.root_pid)}}});
+    tree_ = AddTree({});
     for (size_t i = 0; i < kMetricCount; ++i) {
-      series_[i] = context.registry.AddSeries(tree, kMetrics[i], PeriodNs(i, context.tick_ns));
+      series_[i] = context.registry.AddSeries(tree_, kTreeMetrics[i], PeriodNs(i, context.tick_ns));
     }
     struct stat info {};
     // A folder of procfs has the size 0, and fd/ the number of its entries since Linux 6.2.
@@ -121,7 +64,8 @@ class ProcessTree : public Source {
     EPM_TRY(members_.Scan());
     SampleEachTick(out);
     SampleSlow(out, files_, kFds, &ProcessTree::SampleFds);
-    SampleSlow(out, switches_, kVoluntary, &ProcessTree::SampleSwitches);
+    SampleSlow(out, memory_, kAnon, &ProcessTree::SampleMemory);
+    SampleSlow(out, threads_part_, kVoluntary, &ProcessTree::SampleThreads);
     SampleSlow(out, pss_, kPss, &ProcessTree::SamplePss);
     return {};
   }
@@ -129,37 +73,52 @@ class ProcessTree : public Source {
  private:
   using Part = void (ProcessTree::*)(model::Samples&);
 
-  void Give(model::Samples& out, Metric metric, double value) {
+  void Give(model::Samples& out, TreeMetric metric, double value) {
     states_.Set(out.t_ns, series_[metric], model::SeriesCondition::kOk);
     out.values.push_back({.series = series_[metric], .value = value});
   }
 
-  void Withhold(const model::Samples& out, Metric metric, int error, const std::string& where) {
+  void Withhold(const model::Samples& out, TreeMetric metric, int error, const std::string& where) {
     states_.Set(out.t_ns, series_[metric], ConditionOf(error),
                 base::SystemError("cannot read", where, error).Message());
   }
 
-  void SampleSlow(model::Samples& out, SlowPart& part, Metric metric, Part sample) {
+  void SampleSlow(model::Samples& out, SlowPart& part, TreeMetric metric, Part sample) {
     if (out.t_ns < part.next_ns) return;
     const int64_t begin_ns = context_.env.monotonic_ns();
     (this->*sample)(out);
     part.Plan(out.t_ns, context_.env.monotonic_ns() - begin_ns, PeriodNs(metric, context_.tick_ns));
   }
 
-  // Nothing when the process has ended; without I/O when that may not be read.
+  model::EntityId AddTree(model::Labels facts) {
+    facts.insert(facts.begin(), {"root_pid", std::to_string(context_.job.root_pid)});
+    return context_.registry.AddEntity({.id = 0,
+                                        .scope = model::Scope::kProcess,
+                                        .name = "tree",
+                                        .labels = {},
+                                        .attributes = std::move(facts)});
+  }
+
+  // Without I/O when that may not be read or the process has ended.
   ProcessCounts CountsOf(const ProcStat& stat) {
     ProcessCounts counts{.key = stat.key,
                          .parent = stat.parent,
-                         .own_and_reaped = {stat.cpu_ticks + stat.reaped_cpu_ticks,
-                                            stat.major_faults + stat.reaped_major_faults, 0, 0},
+                         .own_and_reaped = {},
                          .reaped_cpu_ticks = stat.reaped_cpu_ticks,
-                         .reaped_major_faults = stat.reaped_major_faults};
+                         .reaped_major_faults = stat.reaped_major_faults,
+                         .reaped_minor_faults = stat.reaped_minor_faults};
+    counts.own_and_reaped[kCpuTicks] = stat.cpu_ticks + stat.reaped_cpu_ticks;
+    counts.own_and_reaped[kMajorFaults] = stat.major_faults + stat.reaped_major_faults;
+    counts.own_and_reaped[kMinorFaults] = stat.minor_faults + stat.reaped_minor_faults;
     const std::string name = fmt::format("{}/io", stat.key.pid);
     const int error = ReadAt(members_.proc_fd(), name.c_str(), buffer_);
     const auto io = error == 0 ? ParseProcIo(buffer_) : std::nullopt;
     if (io) {
+      io_[stat.key.pid] = *io;
       counts.own_and_reaped[kReadBytes] = io->read_bytes;
       counts.own_and_reaped[kWrittenBytes] = io->written_bytes;
+      counts.own_and_reaped[kReadChars] = io->read_chars;
+      counts.own_and_reaped[kWrittenChars] = io->written_chars;
     } else if (error != ESRCH && error != ENOENT) {
       io_error_ = error != 0 ? error : EINVAL;
     } else if (members_.ReadStat(stat.key.pid)) {
@@ -170,15 +129,9 @@ class ProcessTree : public Source {
 
   void SampleEachTick(model::Samples& out) {
     io_error_ = 0;
+    io_.clear();
     std::vector<ProcessCounts> counts;
-    uint64_t rss_pages = 0, threads = 0, processes = 0;
-    for (const ProcStat& stat : members_.members()) {
-      counts.push_back(CountsOf(stat));
-      if (stat.ended()) continue;
-      rss_pages += stat.rss_pages;
-      threads += stat.threads;
-      ++processes;
-    }
+    for (const ProcStat& stat : members_.members()) counts.push_back(CountsOf(stat));
     counters_.Update(counts, [this](const ProcKey& key) -> std::optional<ProcessCounts> {
       const auto stat = members_.ReadStat(key.pid);
       if (!stat || stat->key != key) return std::nullopt;
@@ -186,20 +139,48 @@ class ProcessTree : public Source {
     });
     const TreeCounts& total = counters_.totals();
     Give(out, kCpu, static_cast<double>(total[kCpuTicks]) / ticks_per_s_);
+    Give(out, kMajor, static_cast<double>(total[kMajorFaults]));
+    Give(out, kMinor, static_cast<double>(total[kMinorFaults]));
+    GiveStates(out);
+    GiveIo(out, total);
+    ranks_.SampleTick(out, members_.proc_fd(), members_.members(), io_);
+  }
+
+  void GiveStates(model::Samples& out) {
+    uint64_t rss_pages = 0, threads = 0, processes = 0;
+    std::array<uint64_t, 5> states{};
+    for (const ProcStat& stat : members_.members()) {
+      const size_t state = kStateLetters.find(stat.state);
+      if (state != std::string_view::npos) ++states[kStateOfLetter[state]];
+      if (stat.ended()) continue;
+      rss_pages += stat.rss_pages;
+      threads += stat.threads;
+      ++processes;
+    }
     // After its last process has ended the tree has no memory, rather than 0 bytes of it.
     if (processes > 0) {
       Give(out, kRss, static_cast<double>(rss_pages) * page_bytes_);
       Give(out, kThreads, static_cast<double>(threads));
     }
     Give(out, kProcesses, static_cast<double>(processes));
-    Give(out, kMajor, static_cast<double>(total[kMajorFaults]));
-    if (io_error_ != 0) {
-      Withhold(out, kRead, io_error_, "/proc/PID/io");
-      Withhold(out, kWritten, io_error_, "/proc/PID/io");
-      return;
+    for (size_t i = 0; i < states.size(); ++i) {
+      Give(out, static_cast<TreeMetric>(kRunning + i), static_cast<double>(states[i]));
     }
-    Give(out, kRead, static_cast<double>(total[kReadBytes]));
-    Give(out, kWritten, static_cast<double>(total[kWrittenBytes]));
+  }
+
+  void GiveIo(model::Samples& out, const TreeCounts& total) {
+    constexpr std::array<std::pair<TreeMetric, TreeCounter>, 4> kIo = {
+        {{kRead, kReadBytes},
+         {kWritten, kWrittenBytes},
+         {kCharsRead, kReadChars},
+         {kCharsWritten, kWrittenChars}}};
+    for (const auto& [metric, counter] : kIo) {
+      if (io_error_ != 0) {
+        Withhold(out, metric, io_error_, "/proc/PID/io");
+      } else {
+        Give(out, metric, static_cast<double>(total[counter]));
+      }
+    }
   }
 
   // Open files of one process; -1 with errno when they can't be counted.
@@ -232,44 +213,68 @@ class ProcessTree : public Source {
     if (any) Give(out, kFds, static_cast<double>(sum));
   }
 
-  void SampleSwitches(model::Samples& out) {
-    size_t threads = 0;
-    for (const ProcStat& stat : members_.members()) threads += stat.threads;
-    if (threads > kMostThreads) {
-      for (const Metric metric : {kVoluntary, kInvoluntary}) {
-        states_.Set(out.t_ns, series_[metric], model::SeriesCondition::kNotSupported,
-                    fmt::format("the run has more than {} threads; reading each would cost too "
-                                "much",
-                                kMostThreads));
+  void SampleThreads(model::Samples& out) {
+    if (!threads_.Read(members_.proc_fd(), members_.members())) {
+      const std::string why =
+          fmt::format("the run has more than {} threads; reading each would cost too much",
+                      TreeThreads::kMostThreads);
+      for (const TreeMetric metric : {kVoluntary, kInvoluntary, kRunDelay}) {
+        states_.Set(out.t_ns, series_[metric], model::SeriesCondition::kNotSupported, why);
       }
       return;
     }
-    std::map<ProcKey, uint64_t> voluntary, involuntary;
-    for (const ProcStat& stat : members_.members()) ReadSwitches(stat, voluntary, involuntary);
-    voluntary_.Update(std::move(voluntary));
-    involuntary_.Update(std::move(involuntary));
-    Give(out, kVoluntary, static_cast<double>(voluntary_.total()));
-    Give(out, kInvoluntary, static_cast<double>(involuntary_.total()));
+    Give(out, kVoluntary, static_cast<double>(threads_.voluntary_switches()));
+    Give(out, kInvoluntary, static_cast<double>(threads_.involuntary_switches()));
+    ranks_.SampleWaits(out, threads_.waits());
+    if (!threads_.waits().empty() || threads_.wait_ns() > 0) {
+      Give(out, kRunDelay, base::SecondsFromNs(static_cast<int64_t>(threads_.wait_ns())));
+    } else if (!members_.members().empty()) {
+      Withhold(out, kRunDelay, ENOENT, "/proc/PID/task/TID/schedstat");
+    }
   }
 
-  // A thread id with the start of its process is unique enough for the few seconds between scans.
-  void ReadSwitches(const ProcStat& stat, std::map<ProcKey, uint64_t>& voluntary,
-                    std::map<ProcKey, uint64_t>& involuntary) {
-    const std::string folder = fmt::format("{}/task", stat.key.pid);
-    const Dir dir = OpenDirAt(members_.proc_fd(), folder.c_str());
-    if (!dir) return;
-    while (const dirent* entry = ::readdir(dir.get())) {
-      ProcKey key{.pid = 0, .start_ticks = stat.key.start_ticks};
-      const std::string_view name = entry->d_name;
-      if (std::from_chars(name.data(), name.data() + name.size(), key.pid).ec != std::errc()) {
+  // Of the root: where it may run and have its memory.
+  void TellAffinity(std::string_view status) {
+    model::Labels facts;
+    for (const auto& [key, name] : {std::pair("Cpus_allowed_list:", "cpus_allowed"),
+                                    std::pair("Mems_allowed_list:", "memory_nodes_allowed")}) {
+      const auto value = TextOfKey(status, key);
+      if (value) facts.emplace_back(name, std::string(*value));
+    }
+    if (!facts.empty()) AddTree(std::move(facts));
+  }
+
+  void SampleMemory(model::Samples& out) {
+    std::map<int32_t, MemorySplit> splits;
+    MemorySplit sum;
+    int error = 0;
+    for (const ProcStat& stat : members_.members()) {
+      if (stat.ended()) continue;
+      const std::string name = fmt::format("{}/status", stat.key.pid);
+      const int failed = ReadAt(members_.proc_fd(), name.c_str(), buffer_);
+      if (stat.key.pid == context_.job.root_pid && failed == 0) TellAffinity(buffer_);
+      const auto split = failed == 0 ? ParseMemorySplit(buffer_) : std::nullopt;
+      if (!split) {
+        const auto now = members_.ReadStat(stat.key.pid);
+        if (now && !now->ended()) error = failed != 0 ? failed : ENOENT;
         continue;
       }
-      const std::string path = fmt::format("{}/{}/status", folder, name);
-      if (ReadAt(members_.proc_fd(), path.c_str(), buffer_) != 0) continue;
-      const auto waits = NumberOfKey(buffer_, "voluntary_ctxt_switches:");
-      const auto taken = NumberOfKey(buffer_, "nonvoluntary_ctxt_switches:");
-      if (waits) voluntary[key] = *waits;
-      if (taken) involuntary[key] = *taken;
+      splits[stat.key.pid] = *split;
+      sum.anon_bytes += split->anon_bytes;
+      sum.file_bytes += split->file_bytes;
+      sum.shmem_bytes += split->shmem_bytes;
+      sum.swap_bytes += split->swap_bytes;
+    }
+    ranks_.SampleMemory(out, splits);
+    const std::array<uint64_t, 4> parts = {sum.anon_bytes, sum.file_bytes, sum.shmem_bytes,
+                                           sum.swap_bytes};
+    for (size_t i = 0; i < parts.size(); ++i) {
+      const auto metric = static_cast<TreeMetric>(kAnon + i);
+      if (error != 0) {
+        Withhold(out, metric, error, "/proc/PID/status");
+      } else if (!splits.empty()) {
+        Give(out, metric, static_cast<double>(parts[i]));
+      }
     }
   }
 
@@ -278,6 +283,13 @@ class ProcessTree : public Source {
     bool any = false;
     for (const ProcStat& stat : members_.members()) {
       if (stat.ended()) continue;
+      const double rss_bytes = static_cast<double>(stat.rss_pages) * page_bytes_;
+      if (rss_bytes > kMostPssBytes) {
+        return states_.Set(out.t_ns, series_[kPss], model::SeriesCondition::kNotSupported,
+                           fmt::format("process {} is so large that reading it would hold up its "
+                                       "memory",
+                                       stat.key.pid));
+      }
       const std::string name = fmt::format("{}/smaps_rollup", stat.key.pid);
       const int error = ReadAt(members_.proc_fd(), name.c_str(), buffer_);
       const auto kib = error == 0 ? NumberOfKey(buffer_, "Pss:") : std::nullopt;
@@ -296,13 +308,16 @@ class ProcessTree : public Source {
   const SourceContext context_;
   TreeMembers members_;
   TreeCounters counters_;
-  DepartingSum voluntary_, involuntary_;
+  TreeThreads threads_;
+  RankTotals ranks_;
   SeriesStates states_;
+  model::EntityId tree_ = 0;
   double ticks_per_s_;
   double page_bytes_;
   bool fd_size_is_count_ = false;
   std::array<model::SeriesId, kMetricCount> series_{};
-  SlowPart files_, switches_, pss_;
+  SlowPart files_, memory_, threads_part_, pss_;
+  std::map<int32_t, ProcIo> io_;  // of this tick, by pid
   std::string buffer_;
   int io_error_ = 0;  // of this tick: why some process's I/O is not known
 };
@@ -316,7 +331,22 @@ base::Result<std::unique_ptr<Source>> Make(const SourceContext& context) {
   }
   EPM_ASSIGN(TreeMembers members, TreeMembers::Make(context.env.proc_root, context.job.root_pid,
                                                     context.job.excluded_pids));
+  EPM_TRY(members.Scan());
+  const auto chain = FindCgroup(context.env, context.job.root_pid, "memory");
+  if (chain.ok() && chain->exact && !(chain->top_is_host && chain->levels.size() == 1)) {
+    members.FollowCgroup(chain->levels.front().folder + "/cgroup.procs");
+  }
   return std::unique_ptr<Source>(std::make_unique<ProcessTree>(context, std::move(members)));
+}
+
+std::span<const model::MetricDef> AllMetrics() {
+  static const std::vector<model::MetricDef> kAll = [] {
+    std::vector<model::MetricDef> all(kTreeMetrics.begin(), kTreeMetrics.end());
+    const auto ranks = RankTotals::Metrics();
+    all.insert(all.end(), ranks.begin(), ranks.end());
+    return all;
+  }();
+  return kAll;
 }
 
 }  // namespace
@@ -325,7 +355,7 @@ const SourceDef kProcessTree = {.name = "process.tree",
                                 .summary =
                                     "CPU, memory, I/O, threads and files of the run's "
                                     "processes together",
-                                .metrics = kMetrics,
+                                .metrics = AllMetrics(),
                                 .tier = Tier::kTick,
                                 .Make = &Make};
 

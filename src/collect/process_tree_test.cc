@@ -9,158 +9,11 @@
 #include <cstdlib>
 #include <ctime>
 
+#include "collect/fake_proc.h"
 #include "collect/host_sources.h"
-#include "collect/proc_pid.h"
-#include "collect/source_test_util.h"
-#include "collect/tree_members.h"
 
 namespace epochmeter::collect {
 namespace {
-
-struct FakeProcess {
-  int32_t pid, parent;
-  int32_t group = 1, session = 1;
-  std::string comm = "python";
-  char state = 'S';
-  uint64_t user = 0, system = 0, reaped = 0, start = 500, threads = 1, rss_pages = 0;
-};
-
-// A /proc made of files.
-class FakeProc {
- public:
-  void Put(const FakeProcess& p) {
-    const std::string folder = std::to_string(p.pid);
-    folder_.Write(folder + "/stat",
-                  fmt::format("{} ({}) {} {} {} {} 0 -1 4194304 10 20 3 4 {} {} {} 0 20 0 {} 0 {} "
-                              "1000000 {} 18446744073709551615 1 1\n",
-                              p.pid, p.comm, p.state, p.parent, p.group, p.session, p.user,
-                              p.system, p.reaped, p.threads, p.start, p.rss_pages));
-    folder_.Write(folder + "/io",
-                  "rchar: 9\nwchar: 9\nread_bytes: 4096\nwrite_bytes: 512\n"
-                  "cancelled_write_bytes: 0\n");
-    folder_.Write(folder + "/smaps_rollup", "0-1 ---p 0 0 [rollup]\nRss: 8 kB\nPss: 6 kB\n");
-    folder_.Write(folder + "/fd/0", "");
-    folder_.Write(folder + fmt::format("/task/{}/status", p.pid),
-                  "Name:\tx\nvoluntary_ctxt_switches:\t7\nnonvoluntary_ctxt_switches:\t2\n");
-  }
-  void Environ(int32_t pid, const std::string& name, const std::string& value) {
-    folder_.Write(fmt::format("{}/environ", pid),
-                  fmt::format("A=1{}{}={}{}B=2{}", '\0', name, value, '\0', '\0'));
-  }
-  void End(int32_t pid) { folder_.Remove(std::to_string(pid)); }
-  const TempFolder& folder() const { return folder_; }
-
- private:
-  TempFolder folder_;
-};
-
-std::vector<int32_t> Members(const TreeMembers& tree) {
-  std::vector<int32_t> pids;
-  for (const ProcStat& stat : tree.members()) pids.push_back(stat.key.pid);
-  return pids;
-}
-
-class TreeMembersTest : public testing::Test {
- protected:
-  void SetUp() override {
-    proc_.Put({.pid = 1, .parent = 0});
-    proc_.Put({.pid = 50, .parent = 1, .group = 50, .session = 50});   // a shell
-    proc_.Put({.pid = 60, .parent = 50, .group = 60, .session = 50});  // its other job
-    proc_.Put({.pid = 100, .parent = 50, .group = 100, .session = 50});
-    proc_.Put({.pid = 90, .parent = 101, .group = 100, .session = 50});  // before its parent
-    proc_.Put({.pid = 101, .parent = 100, .group = 100, .session = 50});
-  }
-  TreeMembers Tree(std::vector<int32_t> excluded = {}) {
-    auto made = TreeMembers::Make(proc_.folder().path(), 100, excluded);
-    EXPECT_TRUE(made.ok());
-    return std::move(made).value();
-  }
-  std::vector<int32_t> Scan(TreeMembers& tree) {
-    EXPECT_TRUE(tree.Scan().ok());
-    return Members(tree);
-  }
-  FakeProc proc_;
-};
-
-TEST_F(TreeMembersTest, TakesDescendantsButNotTheSession) {
-  TreeMembers tree = Tree();
-  EXPECT_EQ(Scan(tree), (std::vector<int32_t>{90, 100, 101}));
-  EXPECT_EQ(Scan(tree), (std::vector<int32_t>{90, 100, 101}));
-}
-
-TEST_F(TreeMembersTest, KeepsAMemberThatIsHandedToInit) {
-  TreeMembers tree = Tree();
-  Scan(tree);
-  proc_.End(101);
-  proc_.Put({.pid = 90, .parent = 1, .group = 90, .session = 90});
-  EXPECT_EQ(Scan(tree), (std::vector<int32_t>{90, 100}));
-  proc_.Put({.pid = 95, .parent = 1, .group = 95, .session = 90});  // in a member's session
-  EXPECT_EQ(Scan(tree), (std::vector<int32_t>{90, 95, 100}));
-  proc_.End(90);
-  EXPECT_EQ(Scan(tree), (std::vector<int32_t>{95, 100}));
-  proc_.Put({.pid = 96, .parent = 1, .group = 96, .session = 90});  // its founder has ended
-  EXPECT_EQ(Scan(tree), (std::vector<int32_t>{95, 96, 100}));
-}
-
-TEST_F(TreeMembersTest, FindsADaemonByTheRunIdInItsEnvironment) {
-  proc_.Environ(100, "EPOCHMETER_RUN_ID", "r1");
-  TreeMembers tree = Tree();
-  Scan(tree);
-  proc_.Put({.pid = 200, .parent = 1, .group = 200, .session = 200});
-  proc_.Environ(200, "EPOCHMETER_RUN_ID", "r1");
-  proc_.Put({.pid = 201, .parent = 200, .group = 200, .session = 200});
-  proc_.Put({.pid = 202, .parent = 1, .group = 202, .session = 202});
-  proc_.Environ(202, "EPOCHMETER_RUN_ID", "r12");  // another run
-  proc_.Put({.pid = 203, .parent = 1, .group = 203, .session = 203, .start = 400});
-  proc_.Environ(203, "EPOCHMETER_RUN_ID", "r1");  // older than the root
-  EXPECT_EQ(Scan(tree), (std::vector<int32_t>{90, 100, 101, 200, 201}));
-}
-
-TEST_F(TreeMembersTest, LeavesOutOurOwnProcessesThoughTheTrainingStartedThem) {
-  proc_.Environ(100, "EPOCHMETER_RUN_ID", "r1");
-  for (const int32_t pid : {300, 301}) proc_.Environ(pid, "EPOCHMETER_RUN_ID", "r1");
-  proc_.Put({.pid = 301, .parent = 302, .group = 100, .session = 50});  // the sampler
-  proc_.Put({.pid = 302, .parent = 100, .group = 100, .session = 50});  // the recorder
-  TreeMembers tree = Tree({302});
-  EXPECT_EQ(Scan(tree), (std::vector<int32_t>{90, 100, 101}));
-  EXPECT_EQ(Scan(tree), (std::vector<int32_t>{90, 100, 101}));
-}
-
-TEST_F(TreeMembersTest, APidUsedAgainIsNoMember) {
-  TreeMembers tree = Tree();
-  Scan(tree);
-  proc_.End(90);
-  proc_.Put({.pid = 90, .parent = 1, .group = 90, .session = 90, .start = 9999});
-  EXPECT_EQ(Scan(tree), (std::vector<int32_t>{100, 101}));
-  proc_.End(100);
-  proc_.Put({.pid = 100, .parent = 1, .group = 100, .session = 100, .start = 9999});
-  EXPECT_EQ(Scan(tree), (std::vector<int32_t>{101}));
-}
-
-TEST_F(TreeMembersTest, AnOutsidersPidMayComeBackAsAMember) {
-  TreeMembers tree = Tree();
-  Scan(tree);
-  proc_.End(60);
-  proc_.Put({.pid = 60, .parent = 100, .group = 100, .session = 50, .start = 9999});
-  std::vector<int32_t> members;
-  // At the latest when every outsider is read again.
-  for (int i = 0; i < 64; ++i) members = Scan(tree);
-  EXPECT_EQ(members, (std::vector<int32_t>{60, 90, 100, 101}));
-}
-
-TEST_F(TreeMembersTest, SurvivesProcessesThatVanishOrAreCutShort) {
-  proc_.folder().Write("102/stat", "");
-  proc_.folder().Write("103/stat", "103 (x) S 100 100");
-  proc_.folder().Write("104/other", "");
-  TreeMembers tree = Tree();
-  EXPECT_EQ(Scan(tree), (std::vector<int32_t>{90, 100, 101}));
-}
-
-TEST_F(TreeMembersTest, SaysWhenTheRootCannotBeSeen) {
-  const auto made = TreeMembers::Make(proc_.folder().path(), 4711, {});
-  ASSERT_FALSE(made.ok());
-  EXPECT_THAT(made.error().Message(), testing::HasSubstr("4711"));
-}
 
 TEST(ProcStat, ReadsAnyCommandName) {
   const auto stat = ParseProcStat(
@@ -219,6 +72,75 @@ TEST(ProcessTree, SumsTheTree) {
   EXPECT_FALSE(bench.Value("tree", "pss_bytes"));
   ASSERT_TRUE(bench.Sample(31.5).ok());
   EXPECT_TRUE(bench.Value("tree", "pss_bytes"));
+}
+
+TEST(ProcessTree, CountsStatesFaultsAndCallsApart) {
+  FakeProc proc;
+  proc.Put({.pid = 100, .parent = 1, .state = 'R'});
+  proc.Put({.pid = 101, .parent = 100, .state = 'D'});
+  proc.Put({.pid = 102, .parent = 100, .state = 'Z'});
+  proc.Put({.pid = 103, .parent = 100, .state = 'T'});
+  proc.Put({.pid = 104, .parent = 100, .state = 'I'});
+  SourceBench bench(proc.folder().path(), "/nowhere", {.root_pid = 100, .cgroup = ""});
+  ASSERT_TRUE(bench.Make(kProcessTree).ok());
+  ASSERT_TRUE(bench.Sample(1).ok());
+  EXPECT_EQ(bench.Value("tree", "processes_running"), 1.0);
+  EXPECT_EQ(bench.Value("tree", "processes_sleeping"), 1.0);
+  EXPECT_EQ(bench.Value("tree", "processes_blocked"), 1.0);
+  EXPECT_EQ(bench.Value("tree", "processes_stopped"), 1.0);
+  EXPECT_EQ(bench.Value("tree", "zombies"), 1.0);
+  EXPECT_EQ(bench.Value("tree", "processes"), 4.0);
+  EXPECT_EQ(bench.Value("tree", "minor_faults"), 5 * 30.0);
+  EXPECT_EQ(bench.Value("tree", "read_call_bytes"), 5 * 9.0);
+  EXPECT_EQ(bench.Value("tree", "read_bytes"), 5 * 4096.0);
+}
+
+TEST(ProcessTree, SplitsResidentMemoryAndTellsTheAffinity) {
+  FakeProc proc;
+  for (const int32_t pid : {100, 101}) {
+    proc.Put({.pid = pid, .parent = pid == 100 ? 1 : 100});
+    proc.folder().Write(std::to_string(pid) + "/status",
+                        "Name:\tx\nRssAnon:\t 8 kB\nRssFile:\t 4 kB\nRssShmem:\t 2 kB\n"
+                        "VmSwap:\t 1 kB\nCpus_allowed_list:\t0-3\nMems_allowed_list:\t1\n");
+    proc.folder().Write(fmt::format("{0}/task/{0}/schedstat", pid), "9 1500000000 4\n");
+  }
+  SourceBench bench(proc.folder().path(), "/nowhere", {.root_pid = 100, .cgroup = ""});
+  ASSERT_TRUE(bench.Make(kProcessTree).ok());
+  ASSERT_TRUE(bench.Sample(1).ok());
+  EXPECT_EQ(bench.Value("tree", "anon_bytes"), 2 * 8192.0);
+  EXPECT_EQ(bench.Value("tree", "file_bytes"), 2 * 4096.0);
+  EXPECT_EQ(bench.Value("tree", "shmem_bytes"), 2 * 2048.0);
+  EXPECT_EQ(bench.Value("tree", "swapped_bytes"), 2 * 1024.0);
+  EXPECT_EQ(bench.Value("tree", "run_delay_s"), 3.0);
+  const auto& entities = bench.registry.entities();
+  const auto tree = std::find_if(entities.begin(), entities.end(),
+                                 [](const auto& entity) { return entity.name == "tree"; });
+  EXPECT_THAT(tree->attributes, testing::Contains(testing::Pair("cpus_allowed", "0-3")));
+  EXPECT_THAT(tree->attributes, testing::Contains(testing::Pair("memory_nodes_allowed", "1")));
+}
+
+TEST(ProcessTree, SaysWhatTheKernelDoesNotCount) {
+  FakeProc proc;
+  proc.Put({.pid = 100, .parent = 1});
+  proc.folder().Write("100/status", "Name:\tx\nVmRSS:\t 8 kB\n");
+  SourceBench bench(proc.folder().path(), "/nowhere", {.root_pid = 100, .cgroup = ""});
+  ASSERT_TRUE(bench.Make(kProcessTree).ok());
+  ASSERT_TRUE(bench.Sample(1).ok());
+  EXPECT_FALSE(bench.Value("tree", "run_delay_s"));
+  EXPECT_EQ(bench.State("run_delay_s")->condition, model::SeriesCondition::kNotSupported);
+  EXPECT_FALSE(bench.Value("tree", "anon_bytes"));
+  EXPECT_EQ(bench.State("anon_bytes")->condition, model::SeriesCondition::kNotSupported);
+}
+
+TEST(ProcessTree, DoesNotWalkThePageTablesOfAHugeProcess) {
+  FakeProc proc;
+  const auto page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  proc.Put({.pid = 100, .parent = 1, .rss_pages = (uint64_t{17} << 30) / page});
+  SourceBench bench(proc.folder().path(), "/nowhere", {.root_pid = 100, .cgroup = ""});
+  ASSERT_TRUE(bench.Make(kProcessTree).ok());
+  ASSERT_TRUE(bench.Sample(1).ok());
+  EXPECT_FALSE(bench.Value("tree", "pss_bytes"));
+  EXPECT_THAT(bench.State("pss_bytes")->detail, testing::HasSubstr("so large"));
 }
 
 TEST(ProcessTree, WithholdsASumThatWouldLackAProcess) {
@@ -307,33 +229,6 @@ TEST(ProcessTree, OfRealWorkersNeverFallsAndKeepsTheirCpuTime) {
   ASSERT_TRUE(bench.Sample(base::SecondsFromNs(base::MonotonicNs())).ok());
   EXPECT_GE(bench.Value("tree", "cpu_s").value(), highest_s);
   EXPECT_EQ(bench.Value("tree", "processes"), 0.0);
-}
-
-TEST(TreeMembers, FindARealDaemonThatWasNeverSeenWithItsParent) {
-  const pid_t root = ::fork();
-  if (root == 0) {
-    ::setenv("EPOCHMETER_RUN_ID", "20260822T101530Z-daemon-3f9c1a", 1);
-    ::execl("/bin/sh", "sh", "-c", "setsid -f sleep 30; exec sleep 30", nullptr);
-    ::_exit(127);
-  }
-  std::vector<int32_t> found;
-  for (int i = 0; i < 500 && found.size() < 2; ++i) {
-    ::usleep(10'000);
-    // Made anew each time, so that only the environment can tell. The shell has a child for a
-    // moment; the daemon is the one that init or a reaper has.
-    auto tree = TreeMembers::Make("/proc", root, {});
-    if (!tree.ok() || !tree->Scan().ok()) continue;
-    found.clear();
-    for (const ProcStat& stat : tree->members()) {
-      if (stat.key.pid == root || (stat.parent != root && stat.session == stat.key.pid)) {
-        found.push_back(stat.key.pid);
-      }
-    }
-  }
-  EXPECT_EQ(found.size(), 2U);
-  for (const int32_t pid : found) ::kill(pid, SIGKILL);
-  ::kill(root, SIGKILL);
-  ::waitpid(root, nullptr, 0);
 }
 
 }  // namespace

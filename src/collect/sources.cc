@@ -11,8 +11,9 @@ namespace epochmeter::collect {
 // Both lists are copied on their first call, when the definitions of all files are there for
 // certain.
 std::span<const SourceDef> HostSources() {
-  static const std::array<SourceDef, 11> kSources = {
-      kHostCpu,   kHostMemory,     kHostPressure, kHostDisk,    kHostNetwork, kCgroupMemory,
+  static const std::array<SourceDef, 15> kSources = {
+      kHostCpu,   kHostMemory,     kHostPressure, kHostDisk,    kHostNetwork,
+      kHostRdma,  kHostFs,         kHostNuma,     kHostEnergy,  kCgroupMemory,
       kCgroupCpu, kCgroupPressure, kCgroupIo,     kProcessTree, kRecorderSelf};
   return kSources;
 }

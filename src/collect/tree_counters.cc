@@ -109,12 +109,14 @@ void TreeCounters::Keep(const Processes& now) {
     const ProcessCounts& heir = now.at(pid);
     const ProcessCounts& heir_before = before_.at(pid);
     const uint64_t reaped_cpu = ReapedCpuSince(heir);
-    const uint64_t reaped_faults = Above(heir.reaped_major_faults, heir_before.reaped_major_faults);
+    const uint64_t major = Above(heir.reaped_major_faults, heir_before.reaped_major_faults);
+    const uint64_t minor = Above(heir.reaped_minor_faults, heir_before.reaped_minor_faults);
     ended_[kCpuTicks] += Above(inherited[kCpuTicks], reaped_cpu);
-    ended_[kMajorFaults] += Above(inherited[kMajorFaults], reaped_faults);
+    ended_[kMajorFaults] += Above(inherited[kMajorFaults], major);
+    ended_[kMinorFaults] += Above(inherited[kMinorFaults], minor);
     // The kernel shows own and reaped I/O as one number. An heir that reaped no CPU time got no
     // I/O either; else its rise is taken for what it got, so that nothing counts twice.
-    for (const TreeCounter io : {kReadBytes, kWrittenBytes}) {
+    for (const TreeCounter io : {kReadBytes, kWrittenBytes, kReadChars, kWrittenChars}) {
       const uint64_t rise = Above(heir.own_and_reaped[io], heir_before.own_and_reaped[io]);
       const bool vanished = reaped_cpu == 0 && inherited[kCpuTicks] > 0;
       ended_[io] += vanished ? inherited[io] : Above(inherited[io], rise);

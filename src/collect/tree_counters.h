@@ -19,7 +19,16 @@
 
 namespace epochmeter::collect {
 
-enum TreeCounter : size_t { kCpuTicks, kMajorFaults, kReadBytes, kWrittenBytes, kTreeCounters };
+enum TreeCounter : size_t {
+  kCpuTicks,
+  kMajorFaults,
+  kReadBytes,
+  kWrittenBytes,
+  kMinorFaults,
+  kReadChars,
+  kWrittenChars,
+  kTreeCounters
+};
 using TreeCounts = std::array<uint64_t, kTreeCounters>;
 
 struct ProcessCounts {
@@ -28,6 +37,7 @@ struct ProcessCounts {
   TreeCounts own_and_reaped{};  // of the process and what it reaped
   uint64_t reaped_cpu_ticks = 0;
   uint64_t reaped_major_faults = 0;
+  uint64_t reaped_minor_faults = 0;
 };
 
 class TreeCounters {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/file.h"
 #include "base/strings.h"
 #include "collect/proc_file.h"
 
@@ -23,6 +24,12 @@ std::string ReadEnviron(int proc_fd, int32_t pid) {
   std::string text;
   const std::string name = fmt::format("{}/environ", pid);
   return ReadAt(proc_fd, name.c_str(), text, kEnvironLimit) == 0 ? text : std::string();
+}
+
+std::string ReadLink(int dir_fd, const std::string& name) {
+  char target[4096];
+  const ssize_t size = ::readlinkat(dir_fd, name.c_str(), target, sizeof target);
+  return size > 0 ? std::string(target, static_cast<size_t>(size)) : std::string();
 }
 
 }  // namespace
@@ -52,7 +59,40 @@ base::Result<TreeMembers> TreeMembers::Make(const std::string& proc_root, int32_
     if (pid) tree.excluded_pids_.insert(static_cast<int32_t>(*pid));
   }
   tree.excluded_pids_.erase(root_pid);
+  tree.own_program_ = ReadLink(tree.proc_fd(), "self/exe");
+  if (tree.IsOurs(root->parent)) tree.reaper_pid_ = root->parent;
   return tree;
+}
+
+bool TreeMembers::IsOurs(int32_t pid) const {
+  return !own_program_.empty() && ReadLink(proc_fd(), fmt::format("{}/exe", pid)) == own_program_;
+}
+
+// An orphan of the training, of which the kernel made our launcher the parent.
+bool TreeMembers::IsHandedOver(const ProcStat& stat) const {
+  return reaper_pid_ != 0 && stat.parent == reaper_pid_ &&
+         stat.key.start_ticks >= root_.start_ticks && !IsOurs(stat.key.pid);
+}
+
+std::set<int32_t> TreeMembers::ReadCgroup() const {
+  std::set<int32_t> pids;
+  const auto text = base::ReadFile(cgroup_file_, size_t{1} << 20);
+  if (!text.ok()) return pids;
+  std::string_view rest = *text;
+  while (const auto pid = NextUint(rest)) {
+    if (*pid > 0 && *pid <= INT32_MAX) pids.insert(static_cast<int32_t>(*pid));
+  }
+  return pids;
+}
+
+void TreeMembers::FollowCgroup(const std::string& procs_file) {
+  cgroup_file_ = procs_file;
+  const std::set<int32_t> pids = ReadCgroup();
+  const bool own =
+      pids.contains(root_.pid) && std::all_of(pids.begin(), pids.end(), [this](int32_t pid) {
+        return member_pids_.contains(pid) || excluded_pids_.contains(pid) || IsOurs(pid);
+      });
+  if (!own) cgroup_file_.clear();
 }
 
 std::optional<ProcStat> TreeMembers::ReadStat(int32_t pid) {
@@ -99,7 +139,8 @@ bool TreeMembers::TakeIfMember(Candidate& candidate) {
   const ProcStat& stat = candidate.stat;
   const bool member =
       stat.key == root_ || before_.contains(stat.key) || member_pids_.contains(stat.parent) ||
-      founded_groups_.contains(stat.session) || founded_groups_.contains(stat.group);
+      founded_groups_.contains(stat.session) || founded_groups_.contains(stat.group) ||
+      IsHandedOver(stat) || (cgroup_pids_.contains(stat.key.pid) && !IsOurs(stat.key.pid));
   if (member) Take(candidate);
   return member;
 }
@@ -140,6 +181,7 @@ base::Result<> TreeMembers::Scan() {
   ++scan_;
   members_.clear();
   member_pids_.clear();
+  if (!cgroup_file_.empty()) cgroup_pids_ = ReadCgroup();
   std::vector<Candidate> candidates;
   ::rewinddir(dir_.get());
   errno = 0;

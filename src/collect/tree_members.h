@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which processes belong to a run: the root process, whatever descends from it, and what has left
 // the family by a double fork or setsid(2) but is in a session or process group that a member
-// founded, or carries the run's id in its environment. A member stays one until it ends.
+// founded, was handed to our launcher (a subreaper), carries the run's id in its environment, or is
+// in a cgroup that is the job's own. A member stays one until it ends.
 //
 // One scan of /proc by PPid; processes that are known not to belong are recognised by the inode of
 // their /proc entry and not read again, so that a scan costs little on a busy machine.
@@ -27,6 +28,9 @@ class TreeMembers {
   static base::Result<TreeMembers> Make(const std::string& proc_root, int32_t root_pid,
                                         const std::vector<int32_t>& excluded);
 
+  // From the next scan on, takes what the cgroup.procs file lists too, if it is the job's own now:
+  // if it lists the root, other members and processes of ours, and nobody else.
+  void FollowCgroup(const std::string& procs_file);
   // Reads /proc once. Processes that end meanwhile are left out.
   base::Result<> Scan();
   // As of the last scan, in order of pid; zombies included.
@@ -58,11 +62,18 @@ class TreeMembers {
   void Take(Candidate& candidate);
   void Spread(std::vector<Candidate>& candidates);
   bool IsMarked(const ProcStat& stat);
+  bool IsOurs(int32_t pid) const;
+  bool IsHandedOver(const ProcStat& stat) const;
+  std::set<int32_t> ReadCgroup() const;
   void ForgetOldGroups();
 
   std::unique_ptr<DIR, CloseDir> dir_;
   ProcKey root_;
-  std::string run_id_;  // of the root's environment; empty when it has none
+  std::string run_id_;       // of the root's environment; empty when it has none
+  std::string own_program_;  // path of our executable
+  int32_t reaper_pid_ = 0;   // our launcher, when it is the root's parent
+  std::string cgroup_file_;  // empty: not followed
+  std::set<int32_t> cgroup_pids_;
   std::set<int32_t> excluded_pids_;
   std::map<int32_t, Outsider> outsiders_;
   std::set<ProcKey> before_;          // members of the scan before
