@@ -57,6 +57,19 @@ NvmlReturn PutNamed(std::string_view function, NvmlDevice device, std::string_vi
   return call.rc() != kNvmlSuccess ? call.rc() : call.Put(key, out);
 }
 
+// Defines an exported call that writes the value of one key: about a whole GPU, or (_BOTH) about an
+// instance too.
+#define EPM_REPLAY_PUT(function, type, key, takes)                      \
+  EPM_REPLAY_EXPORT NvmlReturn function(NvmlDevice device, type* out) { \
+    return nvml_replay::PutNamed(#function, device, key, out, takes);   \
+  }
+#define EPM_REPLAY_U32(function, key) \
+  EPM_REPLAY_PUT(function, uint32_t, key, nvml_replay::Takes::kGpu)
+#define EPM_REPLAY_U32_BOTH(function, key) \
+  EPM_REPLAY_PUT(function, uint32_t, key, nvml_replay::Takes::kBoth)
+#define EPM_REPLAY_U64(function, key) \
+  EPM_REPLAY_PUT(function, uint64_t, key, nvml_replay::Takes::kGpu)
+
 // Copies with the terminating zero; the code a driver gives for a null or too small buffer.
 NvmlReturn CopyText(const std::string& text, char* out, uint32_t size);
 

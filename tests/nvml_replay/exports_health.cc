@@ -44,7 +44,6 @@ NvmlReturn RetiredPages(std::string_view function, NvmlDevice device, uint32_t c
 }  // namespace nvml_replay
 
 using nvml_replay::Call;
-using nvml_replay::PutNamed;
 using nvml_replay::Takes;
 
 EPM_REPLAY_EXPORT NvmlReturn nvmlDeviceGetEccMode(NvmlDevice device, uint32_t* current,
@@ -99,8 +98,4 @@ EPM_REPLAY_EXPORT NvmlReturn nvmlDeviceGetRetiredPages_v2(NvmlDevice device, uin
   return rc;
 }
 
-EPM_REPLAY_EXPORT NvmlReturn nvmlDeviceGetRetiredPagesPendingStatus(NvmlDevice device,
-                                                                    uint32_t* pending) {
-  return PutNamed("nvmlDeviceGetRetiredPagesPendingStatus", device, "retired_pages_pending",
-                  pending);
-}
+EPM_REPLAY_U32(nvmlDeviceGetRetiredPagesPendingStatus, "retired_pages_pending")

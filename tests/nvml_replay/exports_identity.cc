@@ -65,7 +65,6 @@ const Board& BoardOf(const std::string& name) {
 
 using nvml_replay::Call;
 using nvml_replay::DeviceModel;
-using nvml_replay::PutNamed;
 using nvml_replay::Takes;
 
 EPM_REPLAY_EXPORT NvmlReturn nvmlDeviceGetUUID(NvmlDevice device, char* out, uint32_t size) {
@@ -126,25 +125,11 @@ EPM_REPLAY_EXPORT NvmlReturn nvmlDeviceGetCudaComputeCapability(NvmlDevice devic
   return kNvmlSuccess;
 }
 
-EPM_REPLAY_EXPORT NvmlReturn nvmlDeviceGetBrand(NvmlDevice device, uint32_t* out) {
-  return PutNamed("nvmlDeviceGetBrand", device, "brand", out);
-}
-
-EPM_REPLAY_EXPORT NvmlReturn nvmlDeviceGetBoardId(NvmlDevice device, uint32_t* out) {
-  return PutNamed("nvmlDeviceGetBoardId", device, "board_id", out);
-}
-
-EPM_REPLAY_EXPORT NvmlReturn nvmlDeviceGetMultiGpuBoard(NvmlDevice device, uint32_t* out) {
-  return PutNamed("nvmlDeviceGetMultiGpuBoard", device, "multi_gpu_board", out);
-}
-
-EPM_REPLAY_EXPORT NvmlReturn nvmlDeviceGetModuleId(NvmlDevice device, uint32_t* out) {
-  return PutNamed("nvmlDeviceGetModuleId", device, "module_id", out);
-}
-
-EPM_REPLAY_EXPORT NvmlReturn nvmlDeviceGetNumaNodeId(NvmlDevice device, uint32_t* out) {
-  return PutNamed("nvmlDeviceGetNumaNodeId", device, "numa_node", out);
-}
+EPM_REPLAY_U32(nvmlDeviceGetBrand, "brand")
+EPM_REPLAY_U32(nvmlDeviceGetBoardId, "board_id")
+EPM_REPLAY_U32(nvmlDeviceGetMultiGpuBoard, "multi_gpu_board")
+EPM_REPLAY_U32(nvmlDeviceGetModuleId, "module_id")
+EPM_REPLAY_U32(nvmlDeviceGetNumaNodeId, "numa_node")
 
 EPM_REPLAY_EXPORT NvmlReturn nvmlDeviceGetAddressingMode(NvmlDevice device,
                                                          NvmlAddressingModeV1* out) {
@@ -157,14 +142,6 @@ EPM_REPLAY_EXPORT NvmlReturn nvmlDeviceGetAddressingMode(NvmlDevice device,
   return call.Put("addressing_mode", &out->mode);
 }
 
-EPM_REPLAY_EXPORT NvmlReturn nvmlDeviceGetPersistenceMode(NvmlDevice device, uint32_t* out) {
-  return PutNamed("nvmlDeviceGetPersistenceMode", device, "persistence_mode", out);
-}
-
-EPM_REPLAY_EXPORT NvmlReturn nvmlDeviceGetComputeMode(NvmlDevice device, uint32_t* out) {
-  return PutNamed("nvmlDeviceGetComputeMode", device, "compute_mode", out, Takes::kBoth);
-}
-
-EPM_REPLAY_EXPORT NvmlReturn nvmlDeviceGetVirtualizationMode(NvmlDevice device, uint32_t* out) {
-  return PutNamed("nvmlDeviceGetVirtualizationMode", device, "virtualization_mode", out);
-}
+EPM_REPLAY_U32(nvmlDeviceGetPersistenceMode, "persistence_mode")
+EPM_REPLAY_U32_BOTH(nvmlDeviceGetComputeMode, "compute_mode")
+EPM_REPLAY_U32(nvmlDeviceGetVirtualizationMode, "virtualization_mode")

@@ -18,7 +18,6 @@ NvmlReturn LinkValue(const Call& call, std::string_view key, uint32_t link, uint
 }  // namespace nvml_replay
 
 using nvml_replay::Call;
-using nvml_replay::PutNamed;
 using nvml_replay::Reading;
 
 EPM_REPLAY_EXPORT NvmlReturn nvmlDeviceGetPcieThroughput(NvmlDevice device, uint32_t counter,
@@ -32,34 +31,13 @@ EPM_REPLAY_EXPORT NvmlReturn nvmlDeviceGetPcieThroughput(NvmlDevice device, uint
   return kNvmlSuccess;
 }
 
-EPM_REPLAY_EXPORT NvmlReturn nvmlDeviceGetCurrPcieLinkGeneration(NvmlDevice device, uint32_t* out) {
-  return PutNamed("nvmlDeviceGetCurrPcieLinkGeneration", device, "pcie_gen", out);
-}
-
-EPM_REPLAY_EXPORT NvmlReturn nvmlDeviceGetCurrPcieLinkWidth(NvmlDevice device, uint32_t* out) {
-  return PutNamed("nvmlDeviceGetCurrPcieLinkWidth", device, "pcie_width", out);
-}
-
-EPM_REPLAY_EXPORT NvmlReturn nvmlDeviceGetMaxPcieLinkGeneration(NvmlDevice device, uint32_t* out) {
-  return PutNamed("nvmlDeviceGetMaxPcieLinkGeneration", device, "pcie_gen_max", out);
-}
-
-EPM_REPLAY_EXPORT NvmlReturn nvmlDeviceGetGpuMaxPcieLinkGeneration(NvmlDevice device,
-                                                                   uint32_t* out) {
-  return PutNamed("nvmlDeviceGetGpuMaxPcieLinkGeneration", device, "pcie_gpu_gen_max", out);
-}
-
-EPM_REPLAY_EXPORT NvmlReturn nvmlDeviceGetMaxPcieLinkWidth(NvmlDevice device, uint32_t* out) {
-  return PutNamed("nvmlDeviceGetMaxPcieLinkWidth", device, "pcie_width_max", out);
-}
-
-EPM_REPLAY_EXPORT NvmlReturn nvmlDeviceGetPcieLinkMaxSpeed(NvmlDevice device, uint32_t* out) {
-  return PutNamed("nvmlDeviceGetPcieLinkMaxSpeed", device, "pcie_max_speed_mbps", out);
-}
-
-EPM_REPLAY_EXPORT NvmlReturn nvmlDeviceGetPcieReplayCounter(NvmlDevice device, uint32_t* out) {
-  return PutNamed("nvmlDeviceGetPcieReplayCounter", device, "pcie_replay", out);
-}
+EPM_REPLAY_U32(nvmlDeviceGetCurrPcieLinkGeneration, "pcie_gen")
+EPM_REPLAY_U32(nvmlDeviceGetCurrPcieLinkWidth, "pcie_width")
+EPM_REPLAY_U32(nvmlDeviceGetMaxPcieLinkGeneration, "pcie_gen_max")
+EPM_REPLAY_U32(nvmlDeviceGetGpuMaxPcieLinkGeneration, "pcie_gpu_gen_max")
+EPM_REPLAY_U32(nvmlDeviceGetMaxPcieLinkWidth, "pcie_width_max")
+EPM_REPLAY_U32(nvmlDeviceGetPcieLinkMaxSpeed, "pcie_max_speed_mbps")
+EPM_REPLAY_U32(nvmlDeviceGetPcieReplayCounter, "pcie_replay")
 
 EPM_REPLAY_EXPORT NvmlReturn nvmlDeviceGetNvLinkState(NvmlDevice device, uint32_t link,
                                                       uint32_t* active) {

@@ -51,28 +51,11 @@ const char* PolicyKey(uint32_t policy) {
 
 using nvml_replay::Call;
 using nvml_replay::Clock;
-using nvml_replay::PutNamed;
 
-EPM_REPLAY_EXPORT NvmlReturn nvmlDeviceGetPowerUsage(NvmlDevice device, uint32_t* milliwatts) {
-  return PutNamed("nvmlDeviceGetPowerUsage", device, "power_mw", milliwatts);
-}
-
-EPM_REPLAY_EXPORT NvmlReturn nvmlDeviceGetEnforcedPowerLimit(NvmlDevice device,
-                                                             uint32_t* milliwatts) {
-  return PutNamed("nvmlDeviceGetEnforcedPowerLimit", device, "power_limit_mw", milliwatts);
-}
-
-EPM_REPLAY_EXPORT NvmlReturn nvmlDeviceGetPowerManagementLimit(NvmlDevice device,
-                                                               uint32_t* milliwatts) {
-  return PutNamed("nvmlDeviceGetPowerManagementLimit", device, "power_management_limit_mw",
-                  milliwatts);
-}
-
-EPM_REPLAY_EXPORT NvmlReturn nvmlDeviceGetPowerManagementDefaultLimit(NvmlDevice device,
-                                                                      uint32_t* milliwatts) {
-  return PutNamed("nvmlDeviceGetPowerManagementDefaultLimit", device, "power_default_limit_mw",
-                  milliwatts);
-}
+EPM_REPLAY_U32(nvmlDeviceGetPowerUsage, "power_mw")
+EPM_REPLAY_U32(nvmlDeviceGetEnforcedPowerLimit, "power_limit_mw")
+EPM_REPLAY_U32(nvmlDeviceGetPowerManagementLimit, "power_management_limit_mw")
+EPM_REPLAY_U32(nvmlDeviceGetPowerManagementDefaultLimit, "power_default_limit_mw")
 
 EPM_REPLAY_EXPORT NvmlReturn nvmlDeviceGetPowerManagementLimitConstraints(NvmlDevice device,
                                                                           uint32_t* least,
@@ -83,10 +66,7 @@ EPM_REPLAY_EXPORT NvmlReturn nvmlDeviceGetPowerManagementLimitConstraints(NvmlDe
   return rc != kNvmlSuccess ? rc : call.Put("power_max_limit_mw", most);
 }
 
-EPM_REPLAY_EXPORT NvmlReturn nvmlDeviceGetTotalEnergyConsumption(NvmlDevice device,
-                                                                 uint64_t* millijoules) {
-  return PutNamed("nvmlDeviceGetTotalEnergyConsumption", device, "energy_mj", millijoules);
-}
+EPM_REPLAY_U64(nvmlDeviceGetTotalEnergyConsumption, "energy_mj")
 
 EPM_REPLAY_EXPORT NvmlReturn nvmlDeviceGetClockInfo(NvmlDevice device, uint32_t clock,
                                                     uint32_t* megahertz) {
@@ -98,32 +78,11 @@ EPM_REPLAY_EXPORT NvmlReturn nvmlDeviceGetMaxClockInfo(NvmlDevice device, uint32
   return Clock("nvmlDeviceGetMaxClockInfo", device, clock, megahertz, "max_");
 }
 
-EPM_REPLAY_EXPORT NvmlReturn nvmlDeviceGetPerformanceState(NvmlDevice device, uint32_t* state) {
-  return PutNamed("nvmlDeviceGetPerformanceState", device, "pstate", state);
-}
-
-EPM_REPLAY_EXPORT NvmlReturn nvmlDeviceGetCurrentClocksEventReasons(NvmlDevice device,
-                                                                    uint64_t* mask) {
-  return PutNamed("nvmlDeviceGetCurrentClocksEventReasons", device, "clocks_event_reasons", mask);
-}
-
-EPM_REPLAY_EXPORT NvmlReturn nvmlDeviceGetCurrentClocksThrottleReasons(NvmlDevice device,
-                                                                       uint64_t* mask) {
-  return PutNamed("nvmlDeviceGetCurrentClocksThrottleReasons", device, "clocks_event_reasons",
-                  mask);
-}
-
-EPM_REPLAY_EXPORT NvmlReturn nvmlDeviceGetSupportedClocksEventReasons(NvmlDevice device,
-                                                                      uint64_t* mask) {
-  return PutNamed("nvmlDeviceGetSupportedClocksEventReasons", device, "clocks_supported_reasons",
-                  mask);
-}
-
-EPM_REPLAY_EXPORT NvmlReturn nvmlDeviceGetSupportedClocksThrottleReasons(NvmlDevice device,
-                                                                         uint64_t* mask) {
-  return PutNamed("nvmlDeviceGetSupportedClocksThrottleReasons", device, "clocks_supported_reasons",
-                  mask);
-}
+EPM_REPLAY_U32(nvmlDeviceGetPerformanceState, "pstate")
+EPM_REPLAY_U64(nvmlDeviceGetCurrentClocksEventReasons, "clocks_event_reasons")
+EPM_REPLAY_U64(nvmlDeviceGetCurrentClocksThrottleReasons, "clocks_event_reasons")
+EPM_REPLAY_U64(nvmlDeviceGetSupportedClocksEventReasons, "clocks_supported_reasons")
+EPM_REPLAY_U64(nvmlDeviceGetSupportedClocksThrottleReasons, "clocks_supported_reasons")
 
 // The reference is a CPU time stamp in us, the violation ns since the driver was loaded.
 EPM_REPLAY_EXPORT NvmlReturn nvmlDeviceGetViolationStatus(NvmlDevice device, uint32_t policy,

@@ -62,7 +62,6 @@ using nvml_replay::FillProcesses;
 using nvml_replay::kV1;
 using nvml_replay::kV2;
 using nvml_replay::ProcessKind;
-using nvml_replay::PutNamed;
 using nvml_replay::Takes;
 using nvml_replay::V3;
 
@@ -145,9 +144,7 @@ EPM_REPLAY_EXPORT NvmlReturn nvmlDeviceGetConfComputeMemSizeInfo(NvmlDevice devi
   return call.rc() != kNvmlSuccess ? call.rc() : kNvmlNotSupported;
 }
 
-EPM_REPLAY_EXPORT NvmlReturn nvmlDeviceGetAccountingMode(NvmlDevice device, uint32_t* mode) {
-  return PutNamed("nvmlDeviceGetAccountingMode", device, "accounting_mode", mode);
-}
+EPM_REPLAY_U32(nvmlDeviceGetAccountingMode, "accounting_mode")
 
 // Accounting is shown as off, or as on without a finished process.
 EPM_REPLAY_EXPORT NvmlReturn nvmlDeviceGetAccountingPids(NvmlDevice device, uint32_t* count,

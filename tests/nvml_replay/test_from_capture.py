@@ -4,6 +4,7 @@ import ctypes
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import time
@@ -14,6 +15,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
 import from_capture  # noqa: E402  (needs the path above)
+import smi_text  # noqa: E402
 
 CAPTURES = HERE.parent / "fixtures" / "nvml_captures"
 NOT_SUPPORTED, NO_SUCH, LOST = 3, 6, 15
@@ -147,6 +149,27 @@ def test_command_writes_a_script_or_says_what_is_wrong(tmp_path, capsys):
     (tmp_path / "other.yaml").write_text("a: 1\n")
     assert from_capture.main([str(tmp_path / "other.yaml")]) == 1
     assert "no mocknvml profile" in capsys.readouterr().err
+
+
+def exported(branch):
+    """What symbols.txt gives to a driver of this branch."""
+    lines = [line.split() for line in (HERE / "symbols.txt").read_text().splitlines()
+             if line.startswith("nvml")]
+    return {name for name, since in lines if int(since) <= branch}, {name for name, _ in lines}
+
+
+@pytest.mark.parametrize("folder", [os.environ.get("EPOCHMETER_CAPTURES", "")])
+def test_exports_agree_with_the_real_libraries_of_the_captures(folder):
+    compared = 0
+    for path in sorted(pathlib.Path(folder).glob("linux*.txt")) if folder else []:
+        real = smi_text.sections(path.read_text()).get("capabilities :: nvml-symbols", "").split()
+        driver = re.search(r"__(\d+)\.", path.name)
+        if real and driver:
+            ours, known = exported(int(driver.group(1)))
+            assert ours == known & set(real), path.name
+            compared += 1
+    if compared == 0:
+        pytest.skip("EPOCHMETER_CAPTURES names no folder with captures that list symbols")
 
 
 @pytest.mark.parametrize("folder", [os.environ.get("EPOCHMETER_CAPTURES", "")])
