@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads `nvidia-smi -q` text, and the captures that hold it among other sections."""
+import csv
 import re
 from typing import Any, Dict, List, Optional, Tuple
 
@@ -287,6 +288,41 @@ def over_time(idle: Dict[str, float], load: Dict[str, float], at_s: float) -> Di
     return out
 
 
+def table(text: str) -> Dict[str, Dict[str, str]]:
+    """Bus id -> column -> cell of a `--query-gpu ... --format=csv` section."""
+    rows = [[cell.strip() for cell in row]
+            for row in csv.reader(text.strip().splitlines(), skipinitialspace=True) if row]
+    if not rows or "pci.bus_id" not in rows[0]:
+        return {}
+    names = [name.split(" [")[0] for name in rows[0]]
+    return {row[names.index("pci.bus_id")]: dict(zip(names, row)) for row in rows[1:]
+            if len(row) == len(names)}
+
+
+def rows_of(state: str, found: Dict[str, str]) -> Dict[str, Dict[str, str]]:
+    """The table of one state, whatever else stands in its title."""
+    for title, text in found.items():
+        if title.startswith(state + " :: query-gpu"):
+            return table(text)
+    return {}
+
+
+def table_values(cells: Dict[str, str]) -> Dict[str, float]:
+    """What only the table says."""
+    out: Dict[str, float] = {}
+    for column, name in (("clocks_event_reasons.supported", "clocks_supported_reasons"),
+                         ("clocks_event_reasons.active", "clocks_event_reasons"),
+                         ("clocks_throttle_reasons.supported", "clocks_supported_reasons"),
+                         ("clocks_throttle_reasons.active", "clocks_event_reasons")):
+        value = number(cells.get(column))
+        if value is not None:
+            out[name] = value
+    capability = re.fullmatch(r"(\d+)\.(\d)", cells.get("compute_cap", ""))
+    if capability:
+        out["compute_capability"] = 10 * int(capability.group(1)) + int(capability.group(2))
+    return out
+
+
 def device(index: int, bus_id: str, states: Dict[str, Tree], found: Dict[str, str],
            at_s: float) -> Dict[str, Any]:
     first = next(iter(states.values()))
@@ -296,13 +332,14 @@ def device(index: int, bus_id: str, states: Dict[str, Tree], found: Dict[str, st
     device_id = number(text_at(first, "PCI|Device Id"))
     if device_id is not None:
         out["pci_device_id"] = device_id
+    shown = {name: {**values(state), **table_values(rows_of(name, found).get(bus_id, {}))}
+             for name, state in states.items()}
     if len(states) == 2:
-        idle, load = states["idle"], states["load"]
-        out["values"] = over_time(values(idle), values(load), at_s)
-        out["processes"] = ([{**p, "to_s": at_s} for p in processes(idle)] +
-                            [{**p, "from_s": at_s} for p in processes(load)])
+        out["values"] = over_time(shown["idle"], shown["load"], at_s)
+        out["processes"] = ([{**p, "to_s": at_s} for p in processes(states["idle"])] +
+                            [{**p, "from_s": at_s} for p in processes(states["load"])])
     else:
-        out["values"], out["processes"] = dict(values(first)), processes(first)
+        out["values"], out["processes"] = next(iter(shown.values())), processes(first)
     for title, text in found.items():
         rows = utilization(text, index) if title.startswith("load :: pmon") else []
         if rows and len(states) == 2:

@@ -121,6 +121,8 @@ def test_capture_with_load_changes_when_the_load_comes(tmp_path):
     assert device["values"]["ecc_corrected_volatile"] == [[0, 5], [10, None]]
     assert device["values"]["ecc_uncorrected_volatile"] == [[0, 10], [10, None]]
     assert device["values"]["remapped_pending"] == [[0, 1], [10, None]]
+    assert device["values"]["clocks_supported_reasons"] == [[0, 0x1FF], [10, None]]
+    assert device["values"]["compute_capability"] == [[0, 90], [10, None]]
     assert device["values"]["perf_policy_power_ns"] == [[0, 12000], [10, None]]
 
 
