@@ -27,12 +27,16 @@ from epochmeter._recorder import Recorder, clock
 LEADER_RESTS = 64
 
 
+# The attribute of a loader's iterator that holds its pass.
+MARK = "_epochmeter"
+
+
 class Pass:
     """One pass over a loader. Tell got() each batch, and end() when there are no more."""
 
     __slots__ = (
         "_loop", "began_ns", "ended_ns", "last_ns", "length", "nominal", "first", "gap", "steps",
-        "fresh", "wait_ns", "samples",
+        "fresh", "wait_ns", "samples", "_iterator",
     )  # fmt: skip
 
     def __init__(self, loop: "PlainLoop", loader: Any) -> None:
@@ -49,6 +53,23 @@ class Pass:
         self.fresh = 0
         self.wait_ns = 0
         self.samples: Optional[int] = 0
+        self._iterator: Optional["weakref.ReferenceType[Any]"] = None
+
+    def bind(self, iterator: Any) -> None:
+        """This pass is what `iterator` makes from now on; it can be found on it under MARK."""
+        try:
+            vars(iterator)[MARK] = self
+            self._iterator = weakref.ref(iterator)
+        except TypeError:
+            # A loader of somebody's own, whose iterator is a generator: its batches are unseen.
+            pass
+
+    def given_up(self) -> bool:
+        """Whether the loop was left: nobody holds the iterator, or it makes another pass."""
+        iterator = None if self._iterator is None else self._iterator()
+        return self._iterator is not None and (
+            iterator is None or vars(iterator).get(MARK) is not self
+        )
 
     def got(self, wait_ns: int, batch: Any) -> None:
         """A batch came after `wait_ns` in the loader. `batch` is looked at, not kept."""
@@ -80,6 +101,9 @@ class Pass:
         else:
             self.gap = max(self.gap, self.fresh)
         self.steps += 1
+        if self.ended_ns:
+            # A remainder was the last; of those fetched ahead there is one less.
+            self.first = self.gap if self.fresh else self.first - 1
         self.settle()
 
     def settle(self) -> None:
@@ -106,7 +130,6 @@ class PlainLoop:
         self._loss: Optional[_protocol.Real] = None
         # All that the loaders did since take_waiting(), whoever trains.
         self.waited_ns = self.batches = 0
-        self._depth = 0
 
     # What hooks call. Neither raises.
 
@@ -200,13 +223,16 @@ class PlainLoop:
 
         Of those that gave any, one that was quiet since another began was given up by its reader.
         """
-        if self._feeding in self._fresh:
-            return self._feeding
+        feeding = self._feeding
+        if feeding is not None and feeding in self._fresh:
+            if len(self._fresh) == 1 or not feeding.given_up():
+                return feeding
+            # A batch of it was left over when its loop was left.
+            self._fresh.remove(feeding)
         newest_ns = max((source.began_ns for source in self._fresh), default=0)
         for source in self._fresh:
             if source.last_ns >= newest_ns:
                 return source
-        feeding = self._feeding
         # A batch fetched ahead, of a pass that is through with its loader.
         return feeding if feeding is not None and feeding.more_steps() else None
 

@@ -10,7 +10,7 @@ from epochmeter import _plain, _quiet, _state
 from epochmeter._recorder import clock
 
 # On what is wrapped, so that it is wrapped once; on an iterator, the pass that it makes.
-MARK = "_epochmeter"
+MARK = _plain.MARK
 
 
 def wrap(owner: Any, name: str, make: Callable[[Any], Any]) -> None:
@@ -31,11 +31,7 @@ def beginning_pass(loop: _plain.PlainLoop) -> Callable[[Any], Any]:
             this = _plain.Pass(loop, self)
             iterator = original(self)
             # Persistent workers give the same iterator again: it carries the new pass.
-            try:
-                vars(iterator)[MARK] = this
-            except TypeError:
-                # A loader of somebody's own, whose iterator is a generator: its batches are unseen.
-                pass
+            this.bind(iterator)
             return iterator
 
         return __iter__
