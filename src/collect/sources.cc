@@ -8,8 +8,8 @@
 
 namespace epochmeter::collect {
 
-// Both lists are copied on their first call, when the definitions of all files are there for
-// certain.
+// Both lists are copied on their first call, when the definitions of all files
+// are there for certain.
 std::span<const SourceDef> HostSources() {
   static const std::array<SourceDef, 15> kSources = {
       kHostCpu,   kHostMemory,     kHostPressure, kHostDisk,    kHostNetwork,
@@ -19,11 +19,21 @@ std::span<const SourceDef> HostSources() {
 }
 
 std::span<const SourceDef> GpuSources() {
-  static const std::array<SourceDef, 12> kSources = {
-      nvml::kGpuUtilization, nvml::kGpuMemory,       nvml::kGpuPower,     nvml::kGpuTemperature,
-      nvml::kGpuClocks,      nvml::kGpuThrottle,     nvml::kGpuActivity,  nvml::kGpuEnergy,
-      nvml::kGpuLimits,      nvml::kGpuThrottleTime, nvml::kGpuProcesses, kRecorderSelf};
+  static const std::array kSources = {
+      nvml::kGpuUtilization, nvml::kGpuMemory,
+      nvml::kGpuPower,       nvml::kGpuTemperature,
+      nvml::kGpuClocks,      nvml::kGpuThrottle,
+      nvml::kGpuActivity,    nvml::kGpuEnergy,
+      nvml::kGpuLimits,      nvml::kGpuThrottleTime,
+      nvml::kGpuProcesses,   nvml::kGpuBar1,
+      nvml::kGpuPowerTrace,  nvml::kGpuUtilizationTrace,
+      nvml::kGpuMaxClocks,   nvml::kGpuTemperatureLimits,
+      nvml::kGpuEngines,     nvml::kGpuFan,
+      nvml::kGpuPcie,        nvml::kGpuPcieBytes,
+      nvml::kGpuNvlink,      nvml::kGpuHealth,
+      nvml::kGpuXid,         nvml::kGpuProcessUtilization,
+      nvml::kGpuMig,         kRecorderSelf};
   return kSources;
 }
 
-}  // namespace epochmeter::collect
+} // namespace epochmeter::collect

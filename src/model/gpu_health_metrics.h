@@ -79,6 +79,25 @@ inline constexpr MetricDef kTemperatureMargin =
           "Cel", 1, "Degrees until the hardware lowers clocks; negative above that.",
           "nvmlDeviceGetMarginTemperature");
 
+// Ada and newer say limits as the margin that is left when something happens; may be negative.
+consteval MetricDef MarginLimit(std::string_view label, std::string_view field,
+                                std::string_view help, std::string_view source) {
+  return Gauge("gpu.temperature.margin_limit", label, field, "gpu_temperature_margin_limit_celsius",
+               "Cel", 1, help, source);
+}
+inline constexpr MetricDef kMarginSlowdown =
+    MarginLimit("limit=slowdown", "temperature_margin_slowdown_c",
+                "Margin at which the hardware lowers clocks.", "NVML field 194");
+inline constexpr MetricDef kMarginShutdown =
+    MarginLimit("limit=shutdown", "temperature_margin_shutdown_c",
+                "Margin at which the GPU is switched off.", "NVML field 193");
+inline constexpr MetricDef kMarginMemory =
+    MarginLimit("limit=memory", "temperature_margin_memory_c",
+                "Margin at which memory clocks are lowered.", "NVML field 195");
+inline constexpr MetricDef kMarginGpu =
+    MarginLimit("limit=gpu", "temperature_margin_gpu_c",
+                "Margin at which the driver lowers the GPU's clocks.", "NVML field 196");
+
 inline constexpr MetricDef kFanSpeed =
     Gauge("gpu.fan", "", "fan_speed_ratio", "gpu_fan_speed_ratio", "1", kPercentStep,
           "Intended speed of the fastest fan as a part of its usual highest; may exceed 1.",

@@ -93,10 +93,10 @@ inline constexpr MetricDef kMemoryActivity = Gauge(
     kPercentStep, "Part of the driver's last window in which device memory was read or written.",
     "nvmlDeviceGetUtilizationRates");
 
-inline constexpr MetricDef kPower =
-    Gauge("gpu.power", "", "power_w", "gpu_power_watts", "W", 0.001,
-          "Board power as the driver reports it: a 1 s average from Ampere on.",
-          "nvmlDeviceGetPowerUsage");
+inline constexpr MetricDef kPower = Gauge(
+    "gpu.power", "", "power_w", "gpu_power_watts", "W", 0.001,
+    "Board power as the driver reports it; the GPU's power_kind says if a mean of 1 s or now.",
+    "nvmlDeviceGetPowerUsage");
 inline constexpr MetricDef kPowerInstant =
     Gauge("gpu.power.instant", "", "power_instant_w", "gpu_power_instant_watts", "W", 0.001,
           "Board power now.", "NVML field 186");

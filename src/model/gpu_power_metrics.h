@@ -97,4 +97,17 @@ inline constexpr MetricDef kOpticalFlow = Engine(
     "Part of the driver's window in which the optical flow engine worked.",
     "nvmlDeviceGetOfaUtilization");
 
+// Of one process on one GPU, over the time since the driver's last window of it.
+consteval MetricDef OfProcess(std::string_view name, std::string_view field,
+                              std::string_view prometheus, std::string_view help) {
+  return Metric({name, "", field, prometheus, "1", MetricKind::kGauge, Scope::kProcess,
+                 kPercentStep, help, "nvmlDeviceGetProcessUtilization"});
+}
+inline constexpr MetricDef kOfProcessSm =
+    OfProcess("gpu.process.utilization", "gpu_utilization_ratio", "process_gpu_utilization_ratio",
+              "Part of the driver's window in which kernels of the process ran.");
+inline constexpr MetricDef kOfProcessMemoryActivity = OfProcess(
+    "gpu.process.memory_activity", "gpu_memory_activity_ratio", "process_gpu_memory_activity_ratio",
+    "Part of the driver's window in which the process used device memory.");
+
 }  // namespace epochmeter::model::gpu

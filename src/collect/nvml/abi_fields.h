@@ -29,7 +29,7 @@ enum NvmlField {
   kNvmlFieldPerfPolicyBaseClocks = 81,
   kNvmlFieldMemoryTemp = 82,
   kNvmlFieldTotalEnergy = 83,
-  kNvmlFieldNvlinkSpeedCommon = 90,  // Mbit/s
+  kNvmlFieldNvlinkSpeedCommon = 90,  // MB/s
   kNvmlFieldNvlinkLinkCount = 91,
   kNvmlFieldPcieReplayCounter = 94,
   kNvmlFieldNvlinkThroughputTx = 138,  // KiB of data; scope: a link or kNvmlAllLinks
@@ -43,7 +43,7 @@ enum NvmlField {
   kNvmlFieldNvlinkDlReplay = 161,  // scope: a link; gone with Blackwell
   kNvmlFieldNvlinkDlRecovery = 162,
   kNvmlFieldNvlinkDlCrc = 163,
-  kNvmlFieldNvlinkSpeed = 164,  // Mbit/s; scope: a link
+  kNvmlFieldNvlinkSpeed = 164,  // MB/s; scope: a link
   kNvmlFieldNvlinkState = 165,
   kNvmlFieldPcieL0ToRecovery = 169,
   kNvmlFieldC2cLinkCount = 170,

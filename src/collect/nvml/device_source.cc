@@ -63,6 +63,18 @@ std::optional<double> FieldNumber(const NvmlFieldValue& field) {
   }
 }
 
+NvmlReturn ProbeField(const Reading& reading, uint32_t id, uint32_t scope) {
+  NvmlFieldValue field{};
+  field.field_id = id;
+  field.scope_id = scope;
+  if (reading.api.field_values == nullptr) return kNvmlFunctionNotFound;
+  const NvmlReturn rc = reading.api.field_values(reading.device.handle, 1, &field);
+  if (rc != kNvmlSuccess || field.nvml_return != kNvmlSuccess) {
+    return rc != kNvmlSuccess ? rc : field.nvml_return;
+  }
+  return field.timestamp_us == 0 ? NvmlReturn{kNvmlNotSupported} : NvmlReturn{kNvmlSuccess};
+}
+
 std::vector<FieldReading> ReadFields(const Reading& reading, std::span<const FieldRow> rows) {
   std::vector<NvmlFieldValue> fields;
   std::vector<size_t> asked;

@@ -2,6 +2,7 @@
 // The common part of NVML sources: one function that reads one device, called for each of them.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <span>
 #include <vector>
@@ -42,7 +43,8 @@ base::Result<std::unique_ptr<Source>> MakeDeviceSource(const SourceContext& cont
 // Opens the context's session; every Make begins so.
 base::Result<> OpenSession(const SourceContext& context);
 
-// A source that keeps a State for each device; it begins anew with each new handle.
+// A source that keeps a State for each device. With a new handle State::NewHandle is called where
+// there is one, else the state begins anew. Its series begin with their first value or reason.
 template <typename State>
 class StatefulSource final : public Source {
  public:
@@ -55,8 +57,18 @@ class StatefulSource final : public Source {
     states_.resize(session_.devices().size());
     for (size_t i = 0; i < states_.size(); ++i) {
       Device& device = session_.devices()[i];
+      if (device.excluded) continue;
+      if (device.lost) {
+        group_.TellLost(device, out.t_ns);
+        continue;
+      }
       if (states_[i].generation != device.generation) {
-        states_[i] = {.generation = device.generation, .state = State{}};
+        states_[i].generation = device.generation;
+        if constexpr (requires(State state) { state.NewHandle(); }) {
+          states_[i].state.NewHandle();
+        } else {
+          states_[i].state = State{};
+        }
       }
       read_({session_.api(), session_, group_, device, out}, states_[i].state);
     }
@@ -74,14 +86,18 @@ class StatefulSource final : public Source {
   std::vector<Kept> states_;  // by the device's place in the session
 };
 
+// `least_period_ns` is the distance of samples where the tier's is shorter; the reader holds it.
 template <typename State>
 base::Result<std::unique_ptr<Source>> MakeStatefulSource(const SourceContext& context,
                                                          std::span<const model::MetricDef> metrics,
                                                          std::span<const CallDef> calls, Tier tier,
-                                                         void (*read)(const Reading&, State&)) {
+                                                         void (*read)(const Reading&, State&),
+                                                         int64_t least_period_ns = 0) {
   EPM_TRY(OpenSession(context));
-  const GroupDef def{
-      .metrics = metrics, .calls = calls, .period_ns = TierPeriodNs(tier, context.tick_ns)};
+  const GroupDef def{.metrics = metrics,
+                     .calls = calls,
+                     .period_ns = std::max(TierPeriodNs(tier, context.tick_ns), least_period_ns),
+                     .lazy = true};
   return std::unique_ptr<Source>(std::make_unique<StatefulSource<State>>(context, def, read));
 }
 
@@ -98,6 +114,9 @@ struct FieldReading {
 // Reads the fields that are due in one batch; gives those that succeeded, in order. Values are
 // converted by their own value type. A field that has no time stamp was not filled: absent.
 std::vector<FieldReading> ReadFields(const Reading& reading, std::span<const FieldRow> rows);
+
+// One field, to find out whether the driver has it: nothing is told or kept.
+NvmlReturn ProbeField(const Reading& reading, uint32_t field, uint32_t scope = 0);
 
 // The number in a successful field value; nothing for a value type that is not known.
 std::optional<double> FieldNumber(const NvmlFieldValue& field);

@@ -1,185 +1,99 @@
 // SPDX-License-Identifier: Apache-2.0
 // GPM: how much of the GPU's parts was busy between two samples; Hopper and newer. 38 us for a
-// sample and 1.9 ms for the metrics of one device. The driver's counters give NaN under 100 ms, so
-// the window is 200 ms at least. The sample objects never leave this source and its thread: two
-// users of one object can panic the kernel.
-#include <array>
+// sample and 1.9 ms for the metrics of one device.
+#include <algorithm>
 #include <memory>
 #include <vector>
 
-#include "base/clock.h"
-#include "collect/nvml/device_source.h"
+#include "collect/nvml/gpm_reader.h"
 #include "collect/nvml/nvml_sources.h"
-#include "model/gpu_activity_metrics.h"
 
 namespace epochmeter::collect::nvml {
 namespace {
 
-namespace gpu = model::gpu;
-
-constexpr std::array kMetrics = {
-    gpu::kEngineActive,      gpu::kSmActive,          gpu::kSmOccupancy,      gpu::kIntegerActive,
-    gpu::kTensorActive,      gpu::kTensorHalfActive,  gpu::kDramActive,       gpu::kFp64Active,
-    gpu::kFp32Active,        gpu::kFp16Active,        gpu::kPcieTransmitRate, gpu::kPcieReceiveRate,
-    gpu::kNvlinkReceiveRate, gpu::kNvlinkTransmitRate};
-constexpr size_t kCount = kMetrics.size();
-
-constexpr std::array<uint32_t, kCount> kIds = {
-    kNvmlGpmGraphicsUtil,  kNvmlGpmSmUtil,         kNvmlGpmSmOccupancy, kNvmlGpmIntegerUtil,
-    kNvmlGpmAnyTensorUtil, kNvmlGpmHmmaTensorUtil, kNvmlGpmDramBwUtil,  kNvmlGpmFp64Util,
-    kNvmlGpmFp32Util,      kNvmlGpmFp16Util,       kNvmlGpmPcieTx,      kNvmlGpmPcieRx,
-    kNvmlGpmNvlinkRx,      kNvmlGpmNvlinkTx};
-
-// Entry 0 stands for GPM as a whole, entry 1 + i for metric i alone.
-constexpr size_t kWhole = 0;
 constexpr auto kCalls = [] {
-  std::array<CallDef, kCount + 1> calls{};
-  calls[kWhole] = {"NVML GPM", 0, static_cast<uint8_t>(kCount)};
-  for (size_t i = 0; i < kCount; ++i) {
-    calls[1 + i] = {kMetrics[i].source.data(), static_cast<uint8_t>(i), 1};
-  }
+  std::array<CallDef, kGpmCount + 1> calls{};
+  FillGpmCalls(calls.data(), 0);
   return calls;
 }();
 
-constexpr int64_t kLeastPeriodNs = 200 * base::kNsPerMs;
-// A late tick may leave less time to the next; under 100 ms the driver gives NaN.
-constexpr int64_t kLeastWindowNs = 150 * base::kNsPerMs;
-
-// The two sample objects of one device; `filled` is the one that begins the next window.
-struct Window {
-  uint32_t generation = 0;
-  bool supported = false;
-  std::array<NvmlGpmSample, 2> samples{};
-  int filled = -1;
-  int64_t t_ns = 0;
-  int64_t read_at_ns = 0;
-};
+// Readings in a row in which GPM shows nothing and utilisation everything, until that is said.
+constexpr int kContradictions = 3;
+constexpr uint32_t kBusyPercent = 90;
 
 class GpmSource final : public Source {
  public:
   explicit GpmSource(const SourceContext& context)
       : session_(*context.nvml),
         monotonic_ns_(context.env.monotonic_ns),
-        group_(context, {.metrics = kMetrics,
+        group_(context, {.metrics = kGpmMetrics,
                          .calls = kCalls,
-                         .period_ns = std::max(context.tick_ns, kLeastPeriodNs)}),
+                         .period_ns = std::max(context.tick_ns, kGpmLeastPeriodNs)}),
         request_(std::make_unique<NvmlGpmMetricsGet>()) {}
 
   ~GpmSource() override {
-    for (Window& window : windows_) Free(window);
+    for (Kept& kept : kept_) kept.reader.Free(session_.api());
   }
 
   base::Result<> Sample(model::Samples& out) override {
     session_.Maintain(out.t_ns);
-    windows_.resize(session_.devices().size());
-    for (size_t i = 0; i < windows_.size(); ++i) {
+    while (kept_.size() < session_.devices().size()) {
+      kept_.push_back({.reader = GpmReader(monotonic_ns_, 0, 0), .contradictions = 0});
+    }
+    for (size_t i = 0; i < kept_.size(); ++i) {
       const Reading reading{session_.api(), session_, group_, session_.devices()[i], out};
-      SampleDevice(reading, windows_[i]);
+      if (kept_[i].reader.Sample(reading, {}, *request_)) CrossCheck(reading, kept_[i]);
     }
     return {};
   }
 
  private:
-  void SampleDevice(const Reading& reading, Window& window) {
-    const int64_t t_ns = reading.out.t_ns;
-    if (!reading.group.Due(reading.device, kWhole, t_ns)) {
-      window.filled = -1;
-      return;
-    }
-    if (window.generation != reading.device.generation && !Prepare(reading, window)) return;
-    const int64_t now_ns = monotonic_ns_();
-    const bool too_soon =
-        t_ns - window.t_ns < kLeastPeriodNs || now_ns - window.read_at_ns < kLeastWindowNs;
-    if (window.filled >= 0 && too_soon) return;
-    const int next = window.filled == 0 ? 1 : 0;
-    if (!reading.Try(kWhole, reading.api.gpm_sample_get,
-                     window.samples[static_cast<size_t>(next)])) {
-      window.filled = -1;
-      return;
-    }
-    if (window.filled >= 0) ReadMetrics(reading, window, next);
-    window.filled = next;
-    window.t_ns = t_ns;
-    window.read_at_ns = now_ns;
+  struct Kept {
+    GpmReader reader;
+    int contradictions;
+  };
+
+  // A GPU that is fully utilised and has no active engine can't be: after some XIDs the counters
+  // are dead, and after a suspend utilisation may stick at 100 %. Said, not altered.
+  static void CrossCheck(const Reading& reading, Kept& kept) {
+    NvmlUtilization percent{};
+    const bool idle =
+        kept.reader.Last(kGpmEngineActive) == 0.0 && kept.reader.Last(kGpmSmActive) == 0.0;
+    const auto utilization = reading.api.utilization;
+    const bool busy = idle && utilization != nullptr &&
+                      utilization(reading.device.handle, &percent) == kNvmlSuccess &&
+                      percent.gpu >= kBusyPercent;
+    kept.contradictions = busy ? kept.contradictions + 1 : 0;
+    if (kept.contradictions < kContradictions) return;
+    const bool draws = DrawsPower(reading);
+    reading.group.NoteImplausible(
+        reading.device, draws ? size_t{kGpmSmActive} : size_t{kGpmEngineActive},
+        draws ? "0 while utilisation is full and power is drawn: the performance counters are dead "
+                "until the GPU is reset"
+              : "0 and power idle while gpu.utilization is full: it is utilisation that is stuck",
+        reading.out.t_ns);
   }
 
-  // Asks for support and makes the sample objects anew: those of an older handle are void.
-  bool Prepare(const Reading& reading, Window& window) {
-    Free(window);
+  // More than a third of what is allowed; an idle GPU draws a tenth to a fifth.
+  static bool DrawsPower(const Reading& reading) {
+    uint32_t milliwatts = 0;
+    uint32_t limit = 0;
     const Api& api = reading.api;
-    NvmlGpmSupport support{.version = kNvmlGpmVersion, .is_supported = 0};
-    if (!reading.Try(kWhole, api.gpm_support, &support)) return false;
-    if (support.is_supported == 0) {
-      reading.group.Unsupported(reading.device, kWhole,
-                                "this GPU has no GPM counters; they begin with Hopper",
-                                reading.out.t_ns);
-      return false;
-    }
-    for (NvmlGpmSample& sample : window.samples) {
-      const NvmlReturn rc = api.gpm_sample_alloc != nullptr ? api.gpm_sample_alloc(&sample)
-                                                            : NvmlReturn{kNvmlFunctionNotFound};
-      if (!reading.group.Took(reading.device, kWhole, rc, reading.out.t_ns)) return false;
-    }
-    window.generation = reading.device.generation;
-    return true;
-  }
-
-  void ReadMetrics(const Reading& reading, Window& window, int next) {
-    std::vector<size_t> asked;
-    *request_ = {};
-    request_->version = kNvmlGpmVersion;
-    request_->sample1 = window.samples[static_cast<size_t>(window.filled)];
-    request_->sample2 = window.samples[static_cast<size_t>(next)];
-    for (size_t i = 0; i < kCount; ++i) {
-      if (!reading.group.Due(reading.device, 1 + i, reading.out.t_ns)) continue;
-      request_->metrics[asked.size()].metric_id = kIds[i];
-      asked.push_back(i);
-    }
-    request_->num_metrics = static_cast<uint32_t>(asked.size());
-    if (asked.empty()) return;
-    const auto call = reading.api.gpm_metrics_get;
-    const NvmlReturn rc =
-        call != nullptr ? call(request_.get()) : NvmlReturn{kNvmlFunctionNotFound};
-    if (!reading.group.Took(reading.device, kWhole, rc, reading.out.t_ns)) return;
-    for (size_t k = 0; k < asked.size(); ++k) {
-      const NvmlGpmMetric& metric = request_->metrics[k];
-      const size_t i = asked[k];
-      if (!reading.group.Took(reading.device, 1 + i, metric.nvml_return, reading.out.t_ns))
-        continue;
-      PutMetric(reading, i, metric.value);
-    }
-  }
-
-  static void PutMetric(const Reading& reading, size_t metric, double value) {
-    constexpr double kBytesPerMib = 1048576.0;
-    constexpr double kMostBytesPerSecond = 1e14;
-    if (kIds[metric] < kNvmlGpmPcieTx) {
-      // Rounding may lift a full pipe slightly over 1.
-      reading.PutInRange(metric, value / 100, 0, 1.05);
-    } else {
-      reading.PutInRange(metric, value * kBytesPerMib, 0, kMostBytesPerSecond);
-    }
-  }
-
-  void Free(Window& window) {
-    for (NvmlGpmSample& sample : window.samples) {
-      if (sample != nullptr) session_.api().gpm_sample_free(sample);
-      sample = nullptr;
-    }
-    window.filled = -1;
-    window.generation = 0;
+    const NvmlDevice handle = reading.device.handle;
+    return api.power_usage != nullptr && api.enforced_power_limit != nullptr &&
+           api.power_usage(handle, &milliwatts) == kNvmlSuccess &&
+           api.enforced_power_limit(handle, &limit) == kNvmlSuccess && milliwatts > limit / 3;
   }
 
   Session& session_;
   int64_t (*monotonic_ns_)();
   SeriesGroup group_;
   std::unique_ptr<NvmlGpmMetricsGet> request_;
-  std::vector<Window> windows_;  // by the device's place in the session
+  std::vector<Kept> kept_;  // by the device's place in the session
 };
 
 base::Result<std::unique_ptr<Source>> Make(const SourceContext& context) {
-  EPM_CHECK(context.nvml != nullptr) << "NVML sources need a session";
-  EPM_TRY(context.nvml->Open(context));
+  EPM_TRY(OpenSession(context));
   return std::unique_ptr<Source>(std::make_unique<GpmSource>(context));
 }
 
@@ -187,7 +101,7 @@ base::Result<std::unique_ptr<Source>> Make(const SourceContext& context) {
 
 const SourceDef kGpuActivity{.name = "gpu.activity",
                              .summary = "busy shares of SMs, pipes, memory and links (Hopper+)",
-                             .metrics = kMetrics,
+                             .metrics = kGpmMetrics,
                              .tier = Tier::kTick,
                              .Make = &Make};
 

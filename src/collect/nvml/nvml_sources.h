@@ -6,6 +6,7 @@
 
 namespace epochmeter::collect::nvml {
 
+extern const SourceDef kGpuJob;  // first: it keeps the others from devices of other jobs
 extern const SourceDef kGpuUtilization;
 extern const SourceDef kGpuMemory;
 extern const SourceDef kGpuPower;
@@ -17,5 +18,19 @@ extern const SourceDef kGpuEnergy;
 extern const SourceDef kGpuLimits;
 extern const SourceDef kGpuThrottleTime;
 extern const SourceDef kGpuProcesses;
+extern const SourceDef kGpuBar1;
+extern const SourceDef kGpuPowerTrace;
+extern const SourceDef kGpuUtilizationTrace;
+extern const SourceDef kGpuMaxClocks;
+extern const SourceDef kGpuTemperatureLimits;
+extern const SourceDef kGpuEngines;
+extern const SourceDef kGpuFan;
+extern const SourceDef kGpuPcie;
+extern const SourceDef kGpuPcieBytes;
+extern const SourceDef kGpuNvlink;
+extern const SourceDef kGpuHealth;
+extern const SourceDef kGpuXid;
+extern const SourceDef kGpuProcessUtilization;
+extern const SourceDef kGpuMig;
 
 }  // namespace epochmeter::collect::nvml

@@ -61,9 +61,9 @@ SeriesGroup::PerDevice& SeriesGroup::StateOf(const Device& device) {
     fresh->generation = device.generation;
     fresh->calls.resize(def_.calls.size());
     fresh->dropped.resize(def_.metrics.size());
-    for (const model::MetricDef& metric : def_.metrics) {
-      fresh->series.push_back(registry_.AddSeries(device.entity, metric, def_.period_ns));
-    }
+    fresh->entity = device.entity;
+    fresh->series.resize(def_.metrics.size());
+    for (size_t i = 0; !def_.lazy && i < def_.metrics.size(); ++i) SeriesOf(*fresh, i);
     states_[place] = std::move(fresh);
   }
   PerDevice& state = *states_[place];
@@ -78,6 +78,14 @@ SeriesGroup::PerDevice& SeriesGroup::StateOf(const Device& device) {
   return state;
 }
 
+model::SeriesId SeriesGroup::SeriesOf(PerDevice& state, size_t metric) {
+  std::optional<model::SeriesId>& series = state.series[metric];
+  if (!series) {
+    series = registry_.AddSeries(state.entity, def_.metrics[metric], def_.period_ns);
+  }
+  return *series;
+}
+
 void SeriesGroup::SetCondition(PerDevice& state, size_t call, SeriesCondition condition,
                                const std::string& detail, int64_t t_ns) {
   CallState& known = state.calls[call];
@@ -88,7 +96,7 @@ void SeriesGroup::SetCondition(PerDevice& state, size_t call, SeriesCondition co
   for (size_t metric = def.first_metric; metric < def.first_metric + def.metric_count; ++metric) {
     if (condition == SeriesCondition::kOk && IsHeldBack(state, metric)) continue;
     sink_.Write(model::SeriesState{
-        .t_ns = t_ns, .series = state.series[metric], .condition = condition, .detail = detail});
+        .t_ns = t_ns, .series = SeriesOf(state, metric), .condition = condition, .detail = detail});
   }
 }
 
@@ -143,6 +151,14 @@ void SeriesGroup::Failed(const Device& device, size_t call, NvmlReturn rc, int64
       fmt::format("{}: {}{}", def_.calls[call].name, session_.library().ErrorText(rc), mig), t_ns);
 }
 
+void SeriesGroup::TellLost(const Device& device, int64_t t_ns) {
+  PerDevice& state = StateOf(device);
+  for (size_t call = 0; call < def_.calls.size(); ++call) {
+    if (!state.series[def_.calls[call].first_metric]) continue;
+    SetCondition(state, call, device.lost_condition, device.lost_detail, t_ns);
+  }
+}
+
 void SeriesGroup::Unlatch(const Device& device, size_t call) {
   StateOf(device).calls[call].latched = false;
 }
@@ -164,7 +180,7 @@ void SeriesGroup::Put(const Device& device, size_t metric, double value, model::
   for (size_t call = 0; call < def_.calls.size(); ++call) {
     if (Feeds(call, metric)) SetCondition(state, call, SeriesCondition::kOk, "", out.t_ns);
   }
-  out.values.push_back({.series = state.series[metric], .value = value});
+  out.values.push_back({.series = SeriesOf(state, metric), .value = value});
 }
 
 void SeriesGroup::PutInRange(const Device& device, size_t metric, double value, double low,
@@ -185,6 +201,21 @@ void SeriesGroup::Drop(const Device& device, size_t metric, const std::string& s
   if (first || t_ns - dropped.told_at_ns >= kTellAgainNs) {
     TellDropped(device, metric, dropped, t_ns);
   }
+}
+
+void SeriesGroup::NoteImplausible(const Device& device, size_t metric, const std::string& why,
+                                  int64_t t_ns) {
+  constexpr int64_t kImplausibleAgainNs = 600 * base::kNsPerSecond;
+  int64_t& told_ns = StateOf(device).dropped[metric].implausible_told_ns;
+  if (told_ns != 0 && t_ns - told_ns < kImplausibleAgainNs) return;
+  told_ns = t_ns;
+  sink_.Write(model::Loss{
+      .t_ns = t_ns,
+      .severity = model::LossSeverity::kInfo,
+      .kind = "value.implausible",
+      .count = 1,
+      .detail = fmt::format("{} on {}: {}", def_.metrics[metric].name, device.uuid, why),
+      .help = "The values are recorded as the driver gave them; do not trust them."});
 }
 
 void SeriesGroup::TellDropped(const Device& device, size_t metric, Dropped& dropped, int64_t t_ns) {

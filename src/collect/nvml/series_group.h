@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -29,6 +30,8 @@ struct GroupDef {
   std::span<const CallDef> calls;
   int64_t period_ns;
   const std::vector<Device>* devices = nullptr;
+  // A series begins with its first value or reason, for metrics that not every device has.
+  bool lazy = false;
 };
 
 class SeriesGroup {
@@ -49,6 +52,8 @@ class SeriesGroup {
   // Like Took for a call that failed, without telling the session: for codes that say nothing about
   // the device as a whole.
   void Failed(const Device& device, size_t call, NvmlReturn rc, int64_t t_ns);
+  // Tells of each series of a lost device that it has no values.
+  void TellLost(const Device& device, int64_t t_ns);
   // Lets a latched call be made again.
   void Unlatch(const Device& device, size_t call);
   // No value now, for a reason that may pass at the next reading.
@@ -59,6 +64,10 @@ class SeriesGroup {
   // Put if low <= value <= high; else the value is dropped and counted. NaN is never in range.
   void PutInRange(const Device& device, size_t metric, double value, double low, double high,
                   model::Samples& out);
+  // Says that recorded values can't be right, with why; again at most each 10 minutes.
+  void NoteImplausible(const Device& device, size_t metric, const std::string& why, int64_t t_ns);
+  int64_t period_ns() const { return def_.period_ns; }
+  bool of_instances() const { return def_.devices != nullptr; }
   void Drop(const Device& device, size_t metric, const std::string& shown, int64_t t_ns);
 
  private:
@@ -73,16 +82,19 @@ class SeriesGroup {
     uint64_t untold = 0;
     int64_t told_at_ns = 0;
     std::string shown;
+    int64_t implausible_told_ns = 0;
   };
   struct PerDevice {
     uint32_t generation = 0;
     std::vector<CallState> calls;
-    std::vector<model::SeriesId> series;
+    model::EntityId entity = 0;
+    std::vector<std::optional<model::SeriesId>> series;
     std::vector<Dropped> dropped;
   };
 
   PerDevice& StateOf(const Device& device);
   const std::vector<Device>& devices() const;
+  model::SeriesId SeriesOf(PerDevice& state, size_t metric);
   void SetCondition(PerDevice& state, size_t call, model::SeriesCondition condition,
                     const std::string& detail, int64_t t_ns);
   bool Feeds(size_t call, size_t metric) const;

@@ -73,6 +73,7 @@ class Session {
   void Note(Device& device, NvmlReturn rc, int64_t now_ns);
   // Adds to, or changes, what the run says of the device.
   void SetAttribute(Device& device, const std::string& key, const std::string& value);
+  void TellLoss(const model::Loss& loss) { sink_->Write(loss); }
   // Shuts NVML down for `pause_ns`, so that others can reset or reconfigure the GPUs.
   void Release(int64_t now_ns, int64_t pause_ns);
 

@@ -4,7 +4,7 @@
 
 #include "collect/nvml/device_source.h"
 #include "collect/nvml/nvml_sources.h"
-#include "model/gpu_metrics.h"
+#include "model/gpu_health_metrics.h"
 
 namespace epochmeter::collect::nvml {
 namespace {
@@ -58,7 +58,58 @@ base::Result<std::unique_ptr<Source>> Make(const SourceContext& context) {
   return MakeDeviceSource(context, kMetrics, kCalls, Tier::kTick, &Read);
 }
 
+constexpr std::array kLimitMetrics = {model::gpu::kTemperatureSlowdown,
+                                      model::gpu::kTemperatureShutdown,
+                                      model::gpu::kTemperatureMargin,
+                                      model::gpu::kMarginSlowdown,
+                                      model::gpu::kMarginShutdown,
+                                      model::gpu::kMarginMemory,
+                                      model::gpu::kMarginGpu};
+enum LimitCall : size_t { kSlowdown, kShutdown, kMargin, kFirstField };
+constexpr std::array<CallDef, 7> kLimitCalls = {{
+    {"nvmlDeviceGetTemperatureThreshold(SLOWDOWN)", kSlowdown, 1},
+    {"nvmlDeviceGetTemperatureThreshold(SHUTDOWN)", kShutdown, 1},
+    {"nvmlDeviceGetMarginTemperature", kMargin, 1},
+    {"NVML field 194 (SLOWDOWN_TLIMIT)", kFirstField, 1},
+    {"NVML field 193 (SHUTDOWN_TLIMIT)", kFirstField + 1, 1},
+    {"NVML field 195 (MEM_MAX_TLIMIT)", kFirstField + 2, 1},
+    {"NVML field 196 (GPU_MAX_TLIMIT)", kFirstField + 3, 1},
+}};
+constexpr std::array<FieldRow, 4> kLimitFields = {{
+    {kNvmlFieldSlowdownTlimit, kFirstField},
+    {kNvmlFieldShutdownTlimit, kFirstField + 1},
+    {kNvmlFieldMemMaxTlimit, kFirstField + 2},
+    {kNvmlFieldGpuMaxTlimit, kFirstField + 3},
+}};
+
+void ReadLimits(const Reading& reading) {
+  constexpr std::array<uint32_t, 2> kThresholds = {kNvmlThresholdSlowdown, kNvmlThresholdShutdown};
+  for (size_t i = 0; i < kThresholds.size(); ++i) {
+    uint32_t celsius = 0;
+    if (!reading.Try(i, reading.api.temperature_threshold, kThresholds[i], &celsius)) continue;
+    reading.PutInRange(i, celsius, 1, kMostCelsius);
+  }
+  NvmlMarginTemperatureV1 margin{.version = kNvmlMarginTemperatureV1Version, .margin_c = 0};
+  if (reading.Try(kMargin, reading.api.margin_temperature, &margin)) {
+    reading.PutInRange(kMargin, margin.margin_c, -kMostCelsius, kMostCelsius);
+  }
+  for (const FieldReading& field : ReadFields(reading, kLimitFields)) {
+    reading.PutInRange(kFirstField + field.row, field.value, -kMostCelsius, kMostCelsius);
+  }
+}
+
+base::Result<std::unique_ptr<Source>> MakeLimits(const SourceContext& context) {
+  return MakeDeviceSource(context, kLimitMetrics, kLimitCalls, Tier::kSlow, &ReadLimits);
+}
+
 }  // namespace
+
+const SourceDef kGpuTemperatureLimits{
+    .name = "gpu.temperature_limits",
+    .summary = "temperatures at which clocks fall, and the degrees until then",
+    .metrics = kLimitMetrics,
+    .tier = Tier::kSlow,
+    .Make = &MakeLimits};
 
 const SourceDef kGpuTemperature{.name = "gpu.temperature",
                                 .summary = "temperatures of GPU and memory",

@@ -12,15 +12,39 @@ namespace {
 constexpr std::array kMetrics = {model::gpu::kUtilization, model::gpu::kMemoryActivity};
 constexpr std::array<CallDef, 1> kCalls = {{{"nvmlDeviceGetUtilizationRates", 0, 2}}};
 
-void Read(const Reading& reading) {
+constexpr uint32_t kStuckPercent = 100;
+constexpr uint64_t kIdleReason = 1;
+constexpr int kContradictions = 5;
+
+struct State {
+  int contradictions = 0;  // in a row
+};
+
+// Utilisation may stick at 100 % after a suspend or a killed job, while the same driver says that
+// clocks are low because the GPU is idle. Said, not altered.
+void CrossCheck(const Reading& reading, const NvmlUtilization& percent, State& state) {
+  uint64_t reasons = 0;
+  const auto call = reading.api.clock_event_reasons;
+  const bool contradicts = percent.gpu == kStuckPercent && call != nullptr &&
+                           call(reading.device.handle, &reasons) == kNvmlSuccess &&
+                           (reasons & kIdleReason) != 0;
+  state.contradictions = contradicts ? state.contradictions + 1 : 0;
+  if (state.contradictions < kContradictions) return;
+  reading.group.NoteImplausible(reading.device, 0,
+                                "100 % while the driver says that the GPU is idle: it is stuck",
+                                reading.out.t_ns);
+}
+
+void Read(const Reading& reading, State& state) {
   NvmlUtilization percent{};
   if (!reading.Try(0, reading.api.utilization, &percent)) return;
   reading.PutInRange(0, percent.gpu / 100.0, 0, 1);
   reading.PutInRange(1, percent.memory / 100.0, 0, 1);
+  CrossCheck(reading, percent, state);
 }
 
 base::Result<std::unique_ptr<Source>> Make(const SourceContext& context) {
-  return MakeDeviceSource(context, kMetrics, kCalls, Tier::kTick, &Read);
+  return MakeStatefulSource<State>(context, kMetrics, kCalls, Tier::kTick, &Read);
 }
 
 }  // namespace
