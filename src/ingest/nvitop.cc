@@ -114,13 +114,19 @@ class CollectorCsv : public LineFormat {
 
   bool TakeHeader(std::string_view line) {
     if (line.find("/timestamp") == std::string_view::npos) return false;
-    fields_.clear();
+    std::vector<Field> fields;
+    std::optional<size_t> time;
+    std::vector<std::string> unknown;
     for (const std::string& text : CsvFields(line, ',', 0)) {
-      fields_.push_back(ReadField(text));
-      if (fields_.back().time) time_ = fields_.size() - 1;
+      fields.push_back(ReadField(text));
+      if (fields.back().time) time = fields.size() - 1;
       const bool reading = base::EndsWith(text, "/last");
-      if (reading && fields_.back().column == nullptr) run_.Unknown(text);
+      if (reading && fields.back().column == nullptr) unknown.push_back(text);
     }
+    if (!time) return false;
+    fields_ = std::move(fields);
+    time_ = *time;
+    for (const std::string& name : unknown) run_.Unknown(name);
     return true;
   }
 
@@ -138,7 +144,7 @@ class CollectorCsv : public LineFormat {
 
   ForeignRun& run_;
   std::vector<Field> fields_;
-  size_t time_ = 0;
+  size_t time_ = 0;  // the field with the time
 };
 
 int Recognise(const SourceHead& head) {
