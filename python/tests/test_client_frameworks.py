@@ -266,6 +266,79 @@ def test_paddle_memory_is_read_of_the_gpu_it_decided_for(
     assert client.events("hello")[-1]["gpus"][0]["index"] == 3
 
 
+class XPUPlace(CUDAPlace):
+    pass
+
+
+class CustomPlace(CUDAPlace):
+    def get_device_type(self) -> str:
+        return "npu"
+
+
+@pytest.mark.parametrize(
+    "place, module, expected, argument",
+    [
+        (XPUPlace(), "paddle.device.xpu", "xpu:3", 3),
+        (CustomPlace(), "paddle.device.custom_device", "npu:3", "npu:3"),
+    ],
+)
+def test_paddle_memory_of_other_devices_is_read_where_paddle_counts_it(
+    paddle_on_gpu: types.ModuleType,
+    client: FakeRecorder,
+    monkeypatch: pytest.MonkeyPatch,
+    place: Any,
+    module: str,
+    expected: str,
+    argument: Any,
+) -> None:
+    counters = types.ModuleType(module)
+    asked: list = []
+    counters.memory_allocated = lambda device: asked.append(device) or 7  # type: ignore
+    monkeypatch.setitem(sys.modules, module, counters)
+    paddle_on_gpu._global_expected_place_ = place  # type: ignore[attr-defined]
+    list(epochmeter.steps([1], epoch=0))
+    memory = client.events("memory")[0]
+    assert (memory["device"], memory["allocated_bytes"]) == (expected, 7)
+    # What this version of Paddle does not count is absent, and no GPU of ours is claimed.
+    assert "reserved_bytes" not in memory and set(asked) == {argument}
+    assert not any("gpus" in event for event in client.events("hello", "train_begin"))
+
+
+class TensorflowContext:
+    """TensorFlow's eager context as far as it may be touched."""
+
+    def __init__(self) -> None:
+        self._initialized = False
+        cpu = types.SimpleNamespace(device_type="CPU", name="/device:CPU:0")
+        gpu = types.SimpleNamespace(device_type="GPU", name="/device:GPU:1")
+        self._logical_devices = [cpu, gpu]
+
+    def get_memory_info(self, device: str) -> Dict[str, int]:
+        assert self._initialized, "this would initialise the GPUs"
+        assert device == "GPU:1"
+        return {"current": 5, "peak": 9}
+
+
+def test_tensorflow_is_left_alone_until_its_devices_are_up(
+    client: FakeRecorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = types.ModuleType("tensorflow.python.eager.context")
+    module._context = context = TensorflowContext()  # type: ignore[attr-defined]
+    monkeypatch.setattr(_frameworks, "_readers", {})
+    monkeypatch.setitem(sys.modules, "tensorflow", types.ModuleType("tensorflow"))
+    monkeypatch.setitem(sys.modules, "tensorflow.python.eager.context", module)
+    list(epochmeter.steps([1], epoch=0))
+    assert client.events("memory") == []
+    context._initialized = True
+    list(epochmeter.steps([1], epoch=1))
+    memory = client.events("memory")[0]
+    assert (memory["framework"], memory["device"]) == ("tensorflow", "gpu:1")
+    assert (memory["allocated_bytes"], memory["max_allocated_bytes"]) == (5, 9)
+    # TensorFlow does not tell what it has taken from the device.
+    assert "reserved_bytes" not in memory
+    assert client.events("hello")[-1]["gpus"] == [{"index": 1}]
+
+
 def test_no_cuda_runtime_in_the_process_means_no_address() -> None:
     assert cudart.pci_bus_id(0) is None
 
