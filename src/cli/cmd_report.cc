@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <sys/ioctl.h>
 #include <sys/stat.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <cstdlib>
 
 #include "base/strings.h"
 #include "cli/open_run.h"
+#include "cli/text_options.h"
 #include "cli/verbs.h"
 #include "diagnose/report_builder.h"
 #include "export/exporters.h"
@@ -18,13 +14,6 @@ namespace {
 
 constexpr FlagSpec kDirFlag = {
     .name = "dir", .value_name = "FOLDER", .help = "folder of runs [epochmeter-runs]"};
-constexpr FlagSpec kLangFlag = {.name = "lang", .value_name = "LANG", .help = "en or zh [en]"};
-constexpr FlagSpec kColorFlag = {
-    .name = "color", .value_name = "WHEN", .help = "auto, always or never [auto]"};
-constexpr FlagSpec kAsciiFlag = {.name = "ascii",
-                                 .value_name = "",
-                                 .help = "no characters beyond ASCII",
-                                 .kind = FlagKind::kSwitch};
 constexpr FlagSpec kStrictFlag = {.name = "strict",
                                   .value_name = "",
                                   .help = "end with 4 when parts of the file were lost",
@@ -45,61 +34,10 @@ constexpr FlagSpec kReportFlags[] = {
     kStrictFlag,
 };
 
-std::string Getenv(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
-
-// --color, then NO_COLOR, CLICOLOR_FORCE / FORCE_COLOR, CLICOLOR=0, TERM=dumb, then the terminal.
-bool UseColor(const Arguments& arguments, bool to_stdout) {
-  const std::string when = arguments.Value("color").value_or("auto");
-  if (when == "always") return true;
-  if (when == "never" || !Getenv("NO_COLOR").empty()) return false;
-  for (const char* force : {"CLICOLOR_FORCE", "FORCE_COLOR"}) {
-    const std::string value = Getenv(force);
-    if (!value.empty() && value != "0") return true;
-  }
-  if (Getenv("CLICOLOR") == "0" || Getenv("TERM") == "dumb") return false;
-  return to_stdout && ::isatty(STDOUT_FILENO) != 0;
-}
-
-bool Utf8Terminal() {
-  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
-    const std::string value = base::ToLowerAscii(Getenv(name));
-    if (!value.empty())
-      return value.find("utf-8") != std::string::npos || value.find("utf8") != std::string::npos;
-  }
-  return false;
-}
-
-// Of the terminal; elsewhere $COLUMNS, or what a wide page needs.
-size_t PageWidth(bool to_stdout) {
-  constexpr size_t kLeast = 60, kElsewhere = 200;
-  winsize size{};
-  if (to_stdout && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
-    return std::max<size_t>(size.ws_col, kLeast);
-  }
-  const auto columns = base::ParseUint(Getenv("COLUMNS"));
-  return columns ? std::max<size_t>(*columns, kLeast) : kElsewhere;
-}
-
-base::Result<render::TextOptions> MakeTextOptions(const Arguments& arguments,
-                                                  const std::string& path) {
-  render::TextOptions options;
-  const std::string language = arguments.Value("lang").value_or("en");
-  if (language != "en" && language != "zh") {
-    return base::Error{.what = "unknown language " + language,
-                       .where = "",
-                       .why = "",
-                       .what_to_do = "--lang en or --lang zh",
-                       .code = kUsageError};
-  }
-  options.language = language == "zh" ? render::Language::kChinese : render::Language::kEnglish;
-  const bool to_stdout = arguments.Value("output").value_or("-") == "-";
-  options.color = UseColor(arguments, to_stdout);
-  options.width = PageWidth(to_stdout);
-  options.ascii = arguments.Has("ascii") || (to_stdout && ::isatty(STDOUT_FILENO) != 0 &&
-                                             !Utf8Terminal() && language == "en");
+// Those of the command line, with the run's own.
+base::Result<render::TextOptions> MakeRunTextOptions(const Arguments& arguments,
+                                                     const std::string& path) {
+  EPM_ASSIGN(render::TextOptions options, MakeTextOptions(arguments));
   options.files.push_back(path);
   options.live = IsBeingWritten(path);
   struct stat info {};
@@ -118,7 +56,7 @@ std::optional<std::string> OutputPath(const Arguments& arguments, std::string_vi
 base::Result<> WriteFormat(const Arguments& arguments, const OpenedRun& opened,
                            const model::Report& report, const std::string& format, bool several) {
   if (format == "text" || format == "txt") {
-    EPM_ASSIGN(const render::TextOptions options, MakeTextOptions(arguments, opened.path));
+    EPM_ASSIGN(const render::TextOptions options, MakeRunTextOptions(arguments, opened.path));
     EPM_ASSIGN(const auto output, Output::Open(OutputPath(arguments, "txt", several), opened.path));
     output->stream() << render::RenderReport(opened.run, report, options);
     return output->Close();
@@ -165,7 +103,7 @@ int RunSummary(const Arguments& arguments) {
   if (arguments.json()) return RunReport(arguments);
   const base::Result<OpenedRun> opened = OpenNamedRun(arguments);
   if (!opened.ok()) return Fail(arguments, opened.error(), kExitUnreadable);
-  const base::Result<render::TextOptions> options = MakeTextOptions(arguments, opened->path);
+  const base::Result<render::TextOptions> options = MakeRunTextOptions(arguments, opened->path);
   if (!options.ok()) return Fail(arguments, options.error(), kExitUsage);
   const model::Report report = diagnose::BuildReport(opened->run);
   PrintOut(render::RenderSummary(opened->run, report, *options));

@@ -7,9 +7,9 @@ namespace epochmeter::cli {
 
 std::span<const Command> Commands() {
   static const std::array kCommands = {
-      kRunCommand,      kAttachCommand,  kReportCommand, kSummaryCommand, kExportCommand,
-      kLsCommand,       kListCommand,    kImportCommand, kRecoverCommand, kDumpCommand,
-      kAssembleCommand, kVersionCommand, kSamplerCommand};
+      kRunCommand,  kAttachCommand,   kReportCommand,  kSummaryCommand, kExportCommand,
+      kLsCommand,   kListCommand,     kDoctorCommand,  kImportCommand,  kRecoverCommand,
+      kDumpCommand, kAssembleCommand, kVersionCommand, kSamplerCommand, kProbeCommand};
   return kCommands;
 }
 

@@ -121,7 +121,7 @@ class Launcher {
       recorder_.Died(recorder_.started_ns);
     }
     if (recorder_.pid != 0) return;
-    BecomeHelper("epm-recorder",
+    BecomeHelper(kRecorderName,
                  {event_socket_.get(), control_.theirs.get(), capture_.theirs.get()});
     PointToNull(STDOUT_FILENO);
     const RecorderChannels channels{.event_socket = event_socket_.get(),

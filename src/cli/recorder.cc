@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/recorder.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -16,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/json_writer.h"
+#include "cli/attach_target.h"
 #include "cli/event_receiver.h"
 #include "cli/live_print.h"
 #include "cli/log_capture.h"
@@ -86,7 +88,7 @@ class Recorder {
     if (!start.resume)
       Say("epochmeter: recording " + settings_.run_id + " to " + settings_.run_path);
     resumed_ = start.resume;
-    if (start.training_pid > 0) FollowTraining(start.training_pid);
+    if (start.training_pid > 0) FollowTraining(start.training_pid, &start);
     while (!finished_) Step();
     return Finish();
   }
@@ -150,7 +152,8 @@ class Recorder {
   }
 
   // Starts what needs the training's pid: the sampler, the process tree, and its end by pidfd.
-  void FollowTraining(pid_t pid) {
+  // `start` is given when the process was there before us.
+  void FollowTraining(pid_t pid, const RecorderStart* start = nullptr) {
     if (schedule_) return;
     job_.root_pid = pid;
     context_ = std::make_unique<collect::SourceContext>(
@@ -161,14 +164,21 @@ class Recorder {
                                .job = job_});
     schedule_ = collect::Schedule::Make(*context_, collect::HostSources(), "recorder");
     if (settings_.gpu) sampler_->Start(pid);
-    training_ = base::UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+    if (start != nullptr && start->training_start_ticks != 0) {
+      training_start_ticks_ = start->training_start_ticks;
+      training_ = base::UniqueFd(::fcntl(start->training_fd, F_DUPFD_CLOEXEC, 3));
+    } else {
+      training_ = base::UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+    }
+    if (settings_.record_for_ns > 0) leave_at_ns_ = run_began_ns_ + settings_.record_for_ns;
     if (resumed_) return;
+    const char* name = settings_.attached ? "training_attached" : "training_started";
     sink_->Write(model::Event{.t_ns = base::MonotonicNs(),
                               .kind = model::EventKind::kProcess,
                               .rank = {},
                               .epoch = {},
                               .step = {},
-                              .name = "training_started",
+                              .name = name,
                               .fields = {{.key = "pid", .value = static_cast<int64_t>(pid)}}});
   }
 
@@ -177,6 +187,7 @@ class Recorder {
     if (schedule_) due_ns = std::min(due_ns, schedule_->NextDueNs());
     if (printer_) due_ns = std::min(due_ns, printer_->NextDueNs());
     if (ended_) due_ns = std::min(due_ns, ended_ns_ + kLastOutputNs);
+    if (leave_at_ns_ > 0) due_ns = std::min(due_ns, leave_at_ns_);
     // Without a pidfd the training's end is looked for each second.
     if (!LauncherTellsTheEnd() && !training_.valid()) {
       due_ns = std::min(due_ns, base::MonotonicNs() + base::kNsPerSecond);
@@ -215,10 +226,17 @@ class Recorder {
          .revents = 0}};
     const bool any = ::ppoll(polls, 5, &timeout, nullptr) > 0;
     if (LauncherTellsTheEnd() || ended_) return;
-    // Without a launcher it can be known only that the training ended.
-    if (any && polls[4].revents != 0) End("lost", std::nullopt);
-    if (!training_.valid() && ::kill(job_.root_pid, 0) != 0) End("lost", std::nullopt);
-    if (g_detach_requested != 0) End("detached", std::nullopt);
+    // Without a launcher it can be known only that the training ended, not how.
+    const bool gone = training_.valid() ? any && polls[4].revents != 0 : !TrainingRuns();
+    if (gone) End(settings_.attached ? "exited" : "lost", std::nullopt);
+    const bool time_is_up = leave_at_ns_ > 0 && base::MonotonicNs() >= leave_at_ns_;
+    if (g_detach_requested != 0 || time_is_up) End("detached", std::nullopt);
+  }
+
+  // For kernels without pidfd.
+  bool TrainingRuns() const {
+    if (training_start_ticks_ != 0) return StillRuns(job_.root_pid, training_start_ticks_);
+    return ::kill(job_.root_pid, 0) == 0 || errno == EPERM;
   }
 
   // The launcher says how the training ended, while it is there.
@@ -339,6 +357,8 @@ class Recorder {
   std::unique_ptr<collect::SourceContext> context_;
   std::unique_ptr<collect::Schedule> schedule_;
   base::UniqueFd training_;  // pidfd
+  uint64_t training_start_ticks_ = 0;
+  int64_t leave_at_ns_ = 0;  // 0: at the training's end
   int64_t started_ns_ = 0, run_began_ns_ = 0, ended_ns_ = 0, next_anchor_ns_ = 0;
   bool resumed_ = false;
   uint64_t events_dropped_ = 0;

@@ -14,12 +14,19 @@ namespace epochmeter::cli {
 struct RecorderStart {
   bool resume = false;      // the run file is there already: a recorder before this one died
   pid_t training_pid = -1;  // when known already (attach, or a restart)
+  // Of attach: a pidfd (borrowed; -1 where there is none), and the start time of the process, so
+  // that another one with the same pid is not taken for it.
+  int training_fd = -1;
+  uint64_t training_start_ticks = 0;
 };
 
 // Records until the training has ended; the exit code for the process. Speaks only on stderr: one
 // line at the start and two at the end, unless settings.quiet.
 int RunRecorder(const RunSettings& settings, const RecorderChannels& channels,
                 const RecorderStart& start);
+
+// By this name of a process another program finds recorders.
+inline constexpr const char* kRecorderName = "epm-recorder";
 
 // Whether a datagram socket at `path` has a receiver.
 bool SomebodyListens(const std::string& path);

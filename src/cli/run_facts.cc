@@ -46,7 +46,8 @@ model::RunInfo DescribeRun(const RunSettings& settings) {
     if (!value.empty()) info.attributes.emplace_back(std::move(key), std::move(value));
   };
   add("command", base::Join(RedactCommand(settings.command), " "));
-  add("working_folder", WorkingFolder());
+  const bool attached = settings.attached;
+  add("working_folder", attached ? RedactHome(settings.training_folder) : WorkingFolder());
   utsname system{};
   if (::uname(&system) == 0) {
     add("host", system.nodename);
@@ -59,7 +60,11 @@ model::RunInfo DescribeRun(const RunSettings& settings) {
   add("tool_version", std::string(base::kVersion));
   add("tool_revision", std::string(base::kRevision));
   for (const auto& [key, value] : settings.labels) add("tag." + key, value);
-  for (const auto& [key, value] : IdentifyingEnvironment()) add(key, value);
+  // Ours would be wrong for a process that we did not start.
+  const model::Labels environment =
+      attached ? IdentifyingEnvironment(settings.training_environment.value_or(""))
+               : IdentifyingEnvironment();
+  for (const auto& [key, value] : environment) add(key, value);
   return info;
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "base/strings.h"
+#include "collect/proc_pid.h"
 
 namespace epochmeter::cli {
 namespace {
@@ -130,6 +131,56 @@ std::string ParentFolder(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
+template <typename Get>
+model::Labels FindIdentifying(Get get) {
+  constexpr const char* kNames[] = {"PADDLE_TRAINER_ID",
+                                    "PADDLE_TRAINERS_NUM",
+                                    "PADDLE_NNODES",
+                                    "PADDLE_JOB_ID",
+                                    "RANK",
+                                    "LOCAL_RANK",
+                                    "WORLD_SIZE",
+                                    "LOCAL_WORLD_SIZE",
+                                    "GROUP_RANK",
+                                    "NODE_RANK",
+                                    "TORCHELASTIC_RUN_ID",
+                                    "TORCHELASTIC_RESTART_COUNT",
+                                    "OMPI_COMM_WORLD_RANK",
+                                    "OMPI_COMM_WORLD_SIZE",
+                                    "PMI_RANK",
+                                    "PMI_SIZE",
+                                    "SLURM_JOB_ID",
+                                    "SLURM_STEP_ID",
+                                    "SLURM_ARRAY_JOB_ID",
+                                    "SLURM_ARRAY_TASK_ID",
+                                    "SLURM_JOB_NAME",
+                                    "SLURM_JOB_PARTITION",
+                                    "SLURM_CLUSTER_NAME",
+                                    "SLURM_NODEID",
+                                    "SLURM_NNODES",
+                                    "SLURM_PROCID",
+                                    "SLURM_NTASKS",
+                                    "SLURM_JOB_GPUS",
+                                    "SLURM_JOB_END_TIME",
+                                    "LSB_JOBID",
+                                    "JOB_COMPLETION_INDEX",
+                                    "POD_NAME",
+                                    "POD_NAMESPACE",
+                                    "NODE_NAME",
+                                    "CUDA_VISIBLE_DEVICES",
+                                    "NVIDIA_VISIBLE_DEVICES",
+                                    "FLAGS_selected_gpus",
+                                    "CUDA_DEVICE_ORDER",
+                                    "OMP_NUM_THREADS",
+                                    "CI"};
+  model::Labels found;
+  for (const char* name : kNames) {
+    const std::string value = get(name);
+    if (!value.empty()) found.emplace_back("env." + std::string(name), RedactHome(value));
+  }
+  return found;
+}
+
 }  // namespace
 
 base::Result<bool> RecordingSwitchedOn() {
@@ -185,6 +236,7 @@ base::Result<RunSettings> MakeRunSettings(const Arguments& arguments) {
   EPM_ASSIGN(settings.interval_ns,
              DurationFlag(arguments, "interval", base::kNsPerSecond, 0.1, 60));
   EPM_ASSIGN(settings.print_ns, DurationFlag(arguments, "print", 0, 0.1, 86400));
+  EPM_ASSIGN(settings.record_for_ns, DurationFlag(arguments, "for", 0, 0.1, 366 * 86400.0));
   settings.print_path = arguments.Value("print-file").value_or("");
   settings.hooks = !arguments.Has("no-hooks");
   settings.capture_output = !arguments.Has("no-capture");
@@ -246,52 +298,13 @@ std::vector<std::string> RedactCommand(const std::vector<std::string>& command) 
 }
 
 model::Labels IdentifyingEnvironment() {
-  constexpr const char* kNames[] = {"PADDLE_TRAINER_ID",
-                                    "PADDLE_TRAINERS_NUM",
-                                    "PADDLE_NNODES",
-                                    "PADDLE_JOB_ID",
-                                    "RANK",
-                                    "LOCAL_RANK",
-                                    "WORLD_SIZE",
-                                    "LOCAL_WORLD_SIZE",
-                                    "GROUP_RANK",
-                                    "NODE_RANK",
-                                    "TORCHELASTIC_RUN_ID",
-                                    "TORCHELASTIC_RESTART_COUNT",
-                                    "OMPI_COMM_WORLD_RANK",
-                                    "OMPI_COMM_WORLD_SIZE",
-                                    "PMI_RANK",
-                                    "PMI_SIZE",
-                                    "SLURM_JOB_ID",
-                                    "SLURM_STEP_ID",
-                                    "SLURM_ARRAY_JOB_ID",
-                                    "SLURM_ARRAY_TASK_ID",
-                                    "SLURM_JOB_NAME",
-                                    "SLURM_JOB_PARTITION",
-                                    "SLURM_CLUSTER_NAME",
-                                    "SLURM_NODEID",
-                                    "SLURM_NNODES",
-                                    "SLURM_PROCID",
-                                    "SLURM_NTASKS",
-                                    "SLURM_JOB_GPUS",
-                                    "SLURM_JOB_END_TIME",
-                                    "LSB_JOBID",
-                                    "JOB_COMPLETION_INDEX",
-                                    "POD_NAME",
-                                    "POD_NAMESPACE",
-                                    "NODE_NAME",
-                                    "CUDA_VISIBLE_DEVICES",
-                                    "NVIDIA_VISIBLE_DEVICES",
-                                    "FLAGS_selected_gpus",
-                                    "CUDA_DEVICE_ORDER",
-                                    "OMP_NUM_THREADS",
-                                    "CI"};
-  model::Labels found;
-  for (const char* name : kNames) {
-    const std::string value = Getenv(name);
-    if (!value.empty()) found.emplace_back("env." + std::string(name), RedactHome(value));
-  }
-  return found;
+  return FindIdentifying([](const char* name) { return Getenv(name); });
+}
+
+model::Labels IdentifyingEnvironment(std::string_view environ_text) {
+  return FindIdentifying([environ_text](const char* name) {
+    return std::string(collect::EnvironValue(environ_text, name).value_or(""));
+  });
 }
 
 }  // namespace epochmeter::cli

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,11 @@ struct RunSettings {
   bool json = false;     // what is said on stderr is one JSON object a line
   model::Labels labels;  // --tag k=v
   std::vector<std::string> command;
+  // Of attach only, as the process itself has them: absent when they may not be read.
+  bool attached = false;
+  std::optional<std::string> training_environment;
+  std::string training_folder;
+  int64_t record_for_ns = 0;  // 0: until the training's end
 };
 
 // EPOCHMETER=0|off|false|no and 1|on|true|yes; ENABLE_GPU_MONITOR likewise where EPOCHMETER is not
@@ -47,6 +53,8 @@ base::Result<std::string> SocketFolder();
 std::vector<std::string> RedactCommand(const std::vector<std::string>& command);
 // The variables that identify the run and its launcher (a fixed list), never the whole environment.
 model::Labels IdentifyingEnvironment();
+// The same of another process, from the text of its /proc/PID/environ.
+model::Labels IdentifyingEnvironment(std::string_view environ_text);
 std::string RedactHome(std::string text);
 
 }  // namespace epochmeter::cli

@@ -8,7 +8,7 @@ namespace epochmeter::cli {
 
 extern const Command kRunCommand, kAttachCommand, kSamplerCommand;
 extern const Command kReportCommand, kSummaryCommand, kExportCommand, kImportCommand;
-extern const Command kListCommand, kLsCommand;
+extern const Command kDoctorCommand, kProbeCommand, kListCommand, kLsCommand;
 extern const Command kDumpCommand, kAssembleCommand, kRecoverCommand, kVersionCommand;
 
 }  // namespace epochmeter::cli
