@@ -75,6 +75,59 @@ def sent(steps: int) -> None:
         recorder.step_end(clock(), 128, values)
 
 
+class Hooked:
+    """A plain loop over a loader with an optimizer, both of which do nothing, hooks around them."""
+
+    class Batch:
+        shape = (8, 3)
+
+    class Batches:
+        def __init__(self, left: int) -> None:
+            self.left = left
+
+        def __iter__(self) -> "Hooked.Batches":
+            return self
+
+        def __next__(self) -> "Hooked.Batch":
+            if self.left == 0:
+                raise StopIteration
+            self.left -= 1
+            return BATCH
+
+    def __init__(self, hooked: bool) -> None:
+        from epochmeter import _plain
+        from epochmeter._frameworks.wrapping import beginning_pass, timing_pass, wrap
+
+        self.loop = _plain.PlainLoop("bench")
+        self.hooked = hooked
+
+        class Batches(Hooked.Batches):
+            def __next__(self) -> "Hooked.Batch":
+                return Hooked.Batches.__next__(self)
+
+        class Loader:
+            batch_size = 8
+            steps = 0
+
+            def __iter__(self) -> Batches:
+                return Batches(self.steps)
+
+        if hooked:
+            wrap(Loader, "__iter__", beginning_pass(self.loop))
+            wrap(Batches, "__next__", timing_pass)
+        self.loader = Loader()
+
+    def __call__(self, steps: int) -> None:
+        self.loader.steps = steps
+        for _ in self.loader:
+            if self.hooked:
+                self.loop.loss(0.123456)
+                self.loop.stepped(self)
+
+
+BATCH = Hooked.Batch()
+
+
 def raw(path: str) -> Callable[[int], None]:
     """The system call alone, with a datagram of a step's size."""
     channel = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
@@ -97,6 +150,19 @@ def show(name: str, figures: Dict[str, float], base: Dict[str, float]) -> None:
     )
 
 
+def show_hooks(steps: int, base: Dict[str, float]) -> None:
+    from epochmeter import _state
+
+    recorder = _state.join()
+    assert recorder is not None
+    recorder.train_end("completed")
+    plain = measure(Hooked(False), steps)
+    show("plain loop, hooked (loader, loss, optimizer)", measure(Hooked(True), steps), plain)
+    recorder.train_begin("keras", "framework")
+    show("  the same inside a framework's training", measure(Hooked(True), steps), plain)
+    recorder.train_end("completed")
+
+
 def main() -> None:
     steps = int(sys.argv[1]) if len(sys.argv) > 1 else 5000
     folder = tempfile.mkdtemp(prefix="epm")
@@ -112,6 +178,7 @@ def main() -> None:
     show("steps()", measure(looped, steps), base)
     show("steps() with log(loss=...)", measure(logged, steps), base)
     show("  the step event alone", measure(sent, steps), base)
+    show_hooks(steps, base)
     receiver.kill()
     receiver.wait()
     receiver.stdout.close()

@@ -138,7 +138,7 @@ class PlainLoop:
         if _quiet.broken():
             return
         try:
-            recorder = _state.join()
+            recorder = _state.current() or _state.join()
             if recorder is None or recorder.training and recorder.token is not self._token:
                 self._forget()
             elif self._leads(optimizer):
