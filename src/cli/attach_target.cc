@@ -77,9 +77,26 @@ pid_t ProcessOfPidfd(const std::string& recorder_folder, const std::string& fd) 
   return -1;
 }
 
+// The path that the datagram socket with one of these inodes ("socket:[4711]") is bound to.
+std::string BoundPath(const std::vector<std::string>& sockets) {
+  const auto text = base::ReadFile("/proc/net/unix", size_t{16} << 20);
+  if (!text.ok()) return {};
+  for (const std::string_view line : base::Split(*text, '\n')) {
+    // Num RefCount Protocol Flags Type St Inode Path
+    const auto words = base::SplitWhitespace(line);
+    if (words.size() != 8 || words[4] != "0002" || words[7].front() != '/') continue;
+    const std::string name = "socket:[" + std::string(words[6]) + "]";
+    if (std::find(sockets.begin(), sockets.end(), name) != sockets.end()) {
+      return std::string(words[7]);
+    }
+  }
+  return {};
+}
+
 Recording DescribeRecorder(pid_t pid) {
   constexpr std::string_view kTail = ".tail";
-  Recording found{.recorder_pid = pid, .training_pid = -1, .run_path = {}};
+  Recording found{.recorder_pid = pid, .training_pid = -1, .run_path = {}, .socket_path = {}};
+  std::vector<std::string> sockets;
   const std::string folder = ProcFolder(pid);
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(folder + "/fd", error)) {
@@ -88,8 +105,11 @@ Recording DescribeRecorder(pid_t pid) {
       found.training_pid = ProcessOfPidfd(folder, entry.path().filename().string());
     } else if (base::EndsWith(target, kTail)) {
       found.run_path = target.substr(0, target.size() - kTail.size());
+    } else if (base::StartsWith(target, "socket:")) {
+      sockets.push_back(target);
     }
   }
+  found.socket_path = BoundPath(sockets);
   return found;
 }
 

@@ -34,7 +34,8 @@ bool StillRuns(pid_t pid, uint64_t start_ticks);
 struct Recording {
   pid_t recorder_pid = -1;
   pid_t training_pid = -1;
-  std::string run_path;  // empty when it can't be seen
+  std::string run_path;     // empty when it can't be seen
+  std::string socket_path;  // where it takes events; empty likewise
 };
 std::optional<Recording> FindRecordingOf(pid_t pid);
 

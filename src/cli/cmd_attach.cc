@@ -37,10 +37,19 @@ std::string EnvironmentOf(const AttachTarget& target, const char* name) {
   return std::string(collect::EnvironValue(*target.environment, name).value_or(""));
 }
 
+// A client that is recorded by a recorder it did not know of: its socket becomes another name of
+// that recorder's, so that its events arrive there. False when that can't be.
+bool JoinRecorder(const Arguments& arguments, const std::optional<Recording>& recording) {
+  const auto socket = arguments.Value("socket");
+  if (!socket || !recording || recording->socket_path.empty()) return false;
+  return ::symlink(recording->socket_path.c_str(), socket->c_str()) == 0;
+}
+
 // A recorder is there already: another would get none of its events and cost the same again.
-std::optional<base::Error> RecordedAlready(const AttachTarget& target) {
+std::optional<base::Error> RecordedAlready(const AttachTarget& target,
+                                           const std::optional<Recording>& recording) {
   const std::string pid = std::to_string(target.pid);
-  if (const auto recording = FindRecordingOf(target.pid)) {
+  if (recording) {
     const bool itself = recording->training_pid == target.pid;
     return base::Error{
         .what = "process " + pid + " is recorded already",
@@ -146,7 +155,9 @@ int Run(const Arguments& arguments) {
   }
   base::Result<AttachTarget> target = LookAtTarget(static_cast<pid_t>(*pid));
   if (!target.ok()) return Fail(arguments, target.error(), kExitUnreadable);
-  if (const auto recorded = RecordedAlready(*target)) {
+  const std::optional<Recording> recording = FindRecordingOf(target->pid);
+  if (JoinRecorder(arguments, recording)) return kExitOk;
+  if (const auto recorded = RecordedAlready(*target, recording)) {
     return Fail(arguments, *recorded, kExitConditionNotMet);
   }
   return Record(arguments, *target);

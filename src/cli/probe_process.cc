@@ -203,6 +203,7 @@ collect::MachineProbe ProbeMachine(const ProbeOptions& options) {
   if (options.gpu) children.push_back(&gpu.emplace("gpu", options));
   WaitFor(children);
   const collect::ProbeOutput host_output = host.Take();
+  probe.host_ended_badly = host_output.ended_badly;
   if (gpu) probe.gpu_output = gpu->Take();
   probe.nvml = collect::ReadNvmlProbe(probe.gpu_output.records);
   const std::string gpu_reason =

@@ -76,6 +76,7 @@ struct MachineProbe {
   bool gpu_asked = true;  // false: the caller wanted no GPU
   NvmlProbe nvml;
   ProbeOutput gpu_output;
+  std::string host_ended_badly;  // as ProbeOutput has it
   std::vector<ProbedSource> gpu_sources, host_sources;
 };
 

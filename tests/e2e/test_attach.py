@@ -195,6 +195,23 @@ def test_a_process_that_called_start_is_recorded_by_its_own_recorder(tool):
         time.sleep(1.5)  # its recorder ends by itself
 
 
+def test_start_in_a_process_that_is_attached_already_joins_that_recorder(tool):
+    env = tool.env(EPOCHMETER_BINARY=BINARY, PYTHONPATH=SOURCES)
+    script = ("import runpy, sys, time\ntime.sleep(4)\nsys.argv = ['steps.py', '60', '0.02', '1', '0']\n"
+              f"runpy.run_path({str(PROGRAMS / 'steps.py')!r}, run_name='__main__')")
+    training = subprocess.Popen([python(), "-c", script], env=env, cwd=tool.tmp, stdout=subprocess.DEVNULL,
+                                stderr=subprocess.DEVNULL)
+    try:
+        recorder = attach(tool, training.pid)
+        wait_until_recording(recorder)
+        training.wait()
+        recorder.communicate(timeout=20)
+        assert sum(e["steps"] for e in tool.report()["epochs"]) == 60
+        assert list(tool.tmp.glob("epochmeter-runs/*.emr")) == []
+    finally:
+        stop(training)
+
+
 def test_no_such_process_a_thread_and_one_that_has_ended(tool):
     zombie = subprocess.Popen(["true"])
     time.sleep(0.3)

@@ -28,6 +28,12 @@ model::CheckFacts Run(const CheckContext& context) {
                           "mount it: `mount -t proc proc /proc`"));
     return facts;
   }
+  if (context.probe != nullptr && !context.probe->host_ended_badly.empty()) {
+    facts.push_back(Fault("reading the host's metrics failed",
+                          "the process that read them " + context.probe->host_ended_badly,
+                          "a file system that does not answer (a dead NFS mount?) is the usual "
+                          "cause: see `dmesg` and `mount`"));
+  }
   const std::optional<Mount> proc = MountAt(context, "/proc");
   const std::string hidden = proc ? HidePid(*proc) : "";
   if (hidden.empty()) {
