@@ -175,20 +175,30 @@ base::Result<const ingest::ImporterDef*> Choose(const std::optional<std::string>
                                    (none ? "; formats: " + AllNames() : std::string())};
 }
 
+base::Error UnknownZone(const std::string& zone) {
+  return {.what = "unknown time zone " + zone,
+          .where = "",
+          .why = "",
+          .what_to_do = "use UTC, an offset like +08:00 or a name like Asia/Shanghai",
+          .code = kUsageError};
+}
+
 // The process's zone from here on: local times of the source are read in it. Nothing else of this
 // command depends on it.
 base::Result<> SetZone(const std::string& zone) {
   std::string value = zone;
   const bool offset = zone.size() == 6 && (zone[0] == '+' || zone[0] == '-') && zone[3] == ':';
   if (offset) {
-    // POSIX counts westward.
-    value = "<" + zone + ">" + (zone[0] == '+' ? "-" : "+") + zone.substr(1);
-  } else if (zone != "UTC" && ::access(("/usr/share/zoneinfo/" + zone).c_str(), R_OK) != 0) {
-    return base::Error{.what = "unknown time zone " + zone,
-                       .where = "",
-                       .why = "",
-                       .what_to_do = "use UTC, an offset like +08:00 or a name like Asia/Shanghai",
-                       .code = kUsageError};
+    // POSIX counts westward, and takes no colon in a name.
+    const std::string hours = zone.substr(1, 2);
+    const std::string minutes = zone.substr(4, 2);
+    const bool digits = base::ParseUint(hours).value_or(99) <= 14 && base::ParseUint(minutes);
+    if (!digits) return UnknownZone(zone);
+    value = "<" + zone.substr(0, 1) + hours + minutes + ">" + (zone[0] == '+' ? "-" : "+") + hours +
+            ":" + minutes;
+  } else if (zone != "UTC" && (zone.empty() || zone[0] == '/' ||
+                               ::access(("/usr/share/zoneinfo/" + zone).c_str(), R_OK) != 0)) {
+    return UnknownZone(zone);
   }
   ::setenv("TZ", value.c_str(), 1);
   ::tzset();
