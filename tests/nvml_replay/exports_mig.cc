@@ -83,13 +83,15 @@ EPM_REPLAY_EXPORT NvmlReturn nvmlDeviceGetMaxMigDeviceCount(NvmlDevice device, u
   return kNvmlSuccess;
 }
 
-// A hole, a destroyed instance and a GPU instance without compute instance are NOT_FOUND.
+// A hole, a destroyed instance and a GPU instance without compute instance are NOT_FOUND, as is
+// every instance while the mode is off; a GPU that has no such mode is NOT_SUPPORTED.
 EPM_REPLAY_EXPORT NvmlReturn nvmlDeviceGetMigDeviceHandleByIndex(NvmlDevice device, uint32_t index,
                                                                  NvmlDevice* out) {
   const Call call("nvmlDeviceGetMigDeviceHandleByIndex", device);
   if (call.rc() != kNvmlSuccess) return call.rc();
   const DeviceModel& model = call.model();
-  if (!call.player().MigEnabled(call.unit().device)) return kNvmlNotSupported;
+  if (!call.player().HasKey(call.unit(), "mig_mode")) return kNvmlNotSupported;
+  if (!call.player().MigEnabled(call.unit().device)) return kNvmlNotFound;
   if (out == nullptr || index >= model.max_instances) return kNvmlInvalidArgument;
   if (index >= model.instances.size()) return kNvmlNotFound;
   const DeviceModel& instance = model.instances[index];

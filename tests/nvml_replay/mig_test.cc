@@ -59,6 +59,21 @@ TEST(Mig, HandsOutInstancesAndLeavesHoles) {
   EXPECT_EQ(about.memory_mib, 72516U);
 }
 
+TEST(Mig, OffIsToldApartFromABoardWithoutIt) {
+  Client nvml(R"({"devices":[{"values":{"mig_mode":0}},{}]})");
+  ASSERT_EQ(nvml("nvmlInit_v2"), kNvmlSuccess);
+  uint32_t current = 9;
+  uint32_t pending = 9;
+  NvmlDevice none = nullptr;
+  EXPECT_EQ(nvml("nvmlDeviceGetMigMode", nvml.Device(0), &current, &pending), kNvmlSuccess);
+  EXPECT_EQ(current + pending, 0U);
+  EXPECT_EQ(nvml.U32("nvmlDeviceGetMaxMigDeviceCount", nvml.Device(0)), 0U);
+  EXPECT_EQ(nvml("nvmlDeviceGetMigDeviceHandleByIndex", nvml.Device(0), 0U, &none), kNvmlNotFound);
+  EXPECT_EQ(nvml("nvmlDeviceGetMigMode", nvml.Device(1), &current, &pending), kNvmlNotSupported);
+  EXPECT_EQ(nvml("nvmlDeviceGetMigDeviceHandleByIndex", nvml.Device(1), 0U, &none),
+            kNvmlNotSupported);
+}
+
 TEST(Mig, TakesUtilisationFromTheParentAndGivesItToNobody) {
   Client nvml(kMig);
   ASSERT_EQ(nvml("nvmlInit_v2"), kNvmlSuccess);

@@ -111,9 +111,9 @@ typedef struct NvmlAddressingModeV1 {
   uint32_t mode;
 } NvmlAddressingModeV1;
 
-// Both in ns since the driver was loaded.
+// A CPU time stamp in us, and ns of violation since the driver was loaded.
 typedef struct NvmlViolationTime {
-  uint64_t reference_ns;
+  uint64_t reference_us;
   uint64_t violation_ns;
 } NvmlViolationTime;
 
