@@ -11,7 +11,7 @@ stepped, and, through a Pass, each batch that a loader gave. From these follow:
 - of several optimizers the first to step leads, until it is gone or has rested long.
 
 Whatever says more goes first: while the script's own steps() or a framework's callback drives a
-training, nothing is told from here.
+training, nothing is told from here. Into the epochs of epochs() without steps() go the steps.
 """
 
 from __future__ import annotations
@@ -139,10 +139,11 @@ class PlainLoop:
             return
         try:
             recorder = _state.current() or _state.join()
-            if recorder is None or recorder.training and recorder.token is not self._token:
+            foreign = recorder is None or recorder.training and recorder.token is not self._token
+            if recorder is None or foreign and not recorder.lacks_steps():
                 self._forget()
             elif self._leads(optimizer):
-                self._step(recorder, steps)
+                self._step(recorder, steps, foreign)
         except Exception as error:
             _quiet.fault("watching an optimizer", error)
 
@@ -165,7 +166,9 @@ class PlainLoop:
     def idle(self) -> bool:
         """Whether somebody else's training is on, so that nothing is told from here."""
         recorder = _state.current()
-        return recorder is not None and recorder.training and recorder.token is not self._token
+        if recorder is None or not recorder.training or recorder.token is self._token:
+            return False
+        return not recorder.lacks_steps()
 
     # What a Pass calls.
 
@@ -236,12 +239,13 @@ class PlainLoop:
         # A batch fetched ahead, of a pass that is through with its loader.
         return feeding if feeding is not None and feeding.more_steps() else None
 
-    def _step(self, recorder: Recorder, steps: int) -> None:
+    def _step(self, recorder: Recorder, steps: int, foreign: bool) -> None:
+        """`foreign`: epochs() tells the epochs, and only the step is ours to tell."""
         t_ns = clock()
         source = self._feeder()
         if not recorder.training:
             self._begin(recorder, source)
-        if source is not None and source is not self._feeding:
+        if source is not None and source is not self._feeding and not foreign:
             self._open_epoch(recorder, source)
         scalars: Dict[str, Any] = {}
         if self._losses == 1 and self._loss is not None:

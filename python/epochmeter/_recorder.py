@@ -193,6 +193,10 @@ class Recorder:
         """Whether a framework's own loop, not the user's, is being recorded."""
         return self.training and self.origin == "framework"
 
+    def lacks_steps(self) -> bool:
+        """Whether the script tells its epochs, but has not told of its steps."""
+        return self.training and self.origin == "client" and self.epoch_open and not self.passes
+
     # Steps.
 
     def step_begin(self, wait_ns: Optional[int]) -> None:
@@ -260,6 +264,9 @@ class Recorder:
         # By identity: two open phases may hold equal values.
         self.phases = [box for box in self.phases if box is not values]
         self.evals -= phase == "eval"
+        if not self.in_step and self.last_end_ns and phase in ("eval", "checkpoint"):
+            # Between two steps it is no part of the next one.
+            self.last_end_ns += t_ns - max(began_ns, self.last_end_ns)
         self._emit(
             "phase_end",
             t_ns,

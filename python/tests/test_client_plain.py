@@ -237,6 +237,28 @@ def test_the_scripts_own_steps_go_before_hooks(world: World) -> None:
     assert [e["source"] for e in world.client.events("train_begin")] == ["client"]
 
 
+def test_epochs_of_the_script_get_the_steps_of_the_hooks(world: World) -> None:
+    for _ in epochmeter.epochs(2):
+        for _ in world.loader([4, 4]):
+            world.step()
+        with epochmeter.phase("eval"):
+            for _ in world.loader([2, 2, 2]):
+                pass
+    assert world.steps("epoch") == [0, 0, 1, 1]
+    assert world.steps("batch_size") == [4, 4] * 2
+    assert world.ends() == [(0, 2, False), (1, 2, False)]
+    assert [e["source"] for e in world.client.events("train_begin")] == ["client"]
+
+
+def test_evaluation_between_two_steps_is_no_part_of_the_next(world: World) -> None:
+    for number, _ in enumerate(world.loader([4, 4, 4])):
+        world.step()
+        if number == 1:
+            with epochmeter.phase("eval"):
+                time.sleep(0.3)
+    assert max(world.steps("duration_s")) < 0.3
+
+
 def test_own_steps_that_come_later_take_over(world: World) -> None:
     for _ in world.loader([4]):
         world.step()
