@@ -93,7 +93,7 @@ void ForeignRun::WriteHead(const std::string& path) {
   info.attributes.insert(info.attributes.end(), facts_.begin(), facts_.end());
   if (times_.assumed()) info.attributes.emplace_back("times", "assumed");
   sink_.Write(std::move(info));
-  if (times_.assumed()) Lost(kAssumedTime, times_.rows(), name);
+  if (GuessesTime()) Lost(kAssumedTime, times_.rows(), name);
 }
 
 void ForeignRun::Fact(std::string_view key, std::string_view value) {
@@ -337,7 +337,7 @@ void ForeignRun::Finish(model::RunEnd end) {
   const int64_t last_ns = placer_->last_ns();
   losses_.Release();
   losses_.Flush(last_ns, true);
-  if (times_.assumed()) {
+  if (GuessesTime()) {
     summary_.notes.emplace_back(
         "times are assumed: the file has none, or no date (--start, --interval)");
   }

@@ -83,6 +83,8 @@ class ForeignRun {
     model::EntityDef def;
   };
 
+  // Neither the file nor its user says when it was.
+  bool GuessesTime() const { return times_.assumed() && !options_.start_wall_ns; }
   void WriteHead(const std::string& path);
   bool IsNewTick(const Subject& subject);
   bool PlaceRow(const RowTime& time, bool new_tick);

@@ -116,6 +116,10 @@ std::optional<Stamp> ParseStamp(std::string_view text) {
 
 std::string LocalZoneName() {
   const char* zone = std::getenv("TZ");
+  if (zone != nullptr && *zone == '<') {  // "<+0800>-08:00"
+    const std::string_view text(zone);
+    return std::string(text.substr(1, text.find('>') - 1));
+  }
   if (zone != nullptr && *zone != 0) return zone;
   tm parts{};
   const time_t now = base::WallNs() / base::kNsPerSecond;
