@@ -52,9 +52,15 @@ def _on_host(logs: Any) -> Dict[str, Any]:
     for name, value in (logs or {}).items():
         if isinstance(value, Mapping):
             found.update(_on_host(value))
-        elif type(value) is float or not _frameworks.on_device(value):
+        elif type(value) is float or not _frameworks.on_device(value) and _ready(value):
             found[str(name)] = value
     return found
+
+
+def _ready(value: Any) -> bool:
+    """False for an array of JAX that is still being computed, be it on the CPU."""
+    ask = getattr(value, "is_ready", None)
+    return ask is None or bool(ask())
 
 
 def _count(value: Any) -> Optional[int]:
@@ -84,6 +90,8 @@ class Watcher:
         self._several = False
         self._iterations: Optional[int] = None
         self._first = 0
+        # When the callbacks were through: what comes then is the loading of a batch.
+        self._since_ns = 0
         # A batch call whose number of steps is not sure yet: its time, steps and values.
         self._held: Any = None
 
@@ -149,8 +157,10 @@ class Watcher:
         if recorder is None:
             return
         self._first = int(batch)
-        waited = _waits_outside() and recorder.last_end_ns
-        recorder.step_begin(clock() - recorder.last_end_ns if waited else None)
+        recorder.step_begin(clock() - self._since_ns if _waits_outside() else None)
+
+    def through(self) -> None:
+        self._since_ns = clock()
 
     @guarded
     def batch_end(self, batch: Any, logs: Any, t_ns: int) -> None:
@@ -237,14 +247,14 @@ def _watcher(callbacks: Any) -> Optional[Watcher]:
 
 
 @guarded
-def _before(callbacks: Any, name: str, arguments: Any) -> None:
+def _before(callbacks: Any, name: str, arguments: Any, t_ns: int) -> None:
     watcher = _watcher(callbacks)
     if watcher is None:
         return
     if name == "on_train_batch_begin":
         watcher.batch_begin(arguments[0])
     elif name == "on_train_batch_end":
-        watcher.batch_end(arguments[0], arguments[1], clock())
+        watcher.batch_end(arguments[0], arguments[1], t_ns)
     elif name == "on_epoch_begin":
         watcher.epoch_begin(arguments[0])
     elif name == "on_train_begin":
@@ -258,7 +268,9 @@ def _after(callbacks: Any, name: str, arguments: Any, t_ns: int) -> None:
     watcher = _watcher(callbacks)
     if watcher is None:
         return
-    if name == "on_epoch_end":
+    if name in ("on_train_batch_end", "on_epoch_begin"):
+        watcher.through()
+    elif name == "on_epoch_end":
         watcher.epoch_end(arguments[0], arguments[1], t_ns)
     elif name == "on_test_end":
         watcher.test_end(arguments[0])
@@ -266,23 +278,14 @@ def _after(callbacks: Any, name: str, arguments: Any, t_ns: int) -> None:
         watcher.train_end()
 
 
-def _told_before(name: str) -> Any:
-    def make(original: Any) -> Any:
-        def method(self: Any, *args: Any, **kwargs: Any) -> Any:
-            _before(self, name, [*args, *kwargs.values(), None])
-            return original(self, *args, **kwargs)
-
-        return method
-
-    return make
-
-
-def _told_after(name: str) -> Any:
+def _told(name: str) -> Any:
     def make(original: Any) -> Any:
         def method(self: Any, *args: Any, **kwargs: Any) -> Any:
             t_ns = clock()
+            arguments = [*args, *kwargs.values(), None]
+            _before(self, name, arguments, t_ns)
             result = original(self, *args, **kwargs)
-            _after(self, name, [*args, *kwargs.values(), None], t_ns)
+            _after(self, name, arguments, t_ns)
             return result
 
         return method
@@ -294,11 +297,9 @@ def _listen(module: Any) -> None:
     owner = module.CallbackList
     for name in (
         "on_train_begin", "on_epoch_begin", "on_train_batch_begin", "on_train_batch_end",
-        "on_test_begin",
+        "on_test_begin", "on_epoch_end", "on_test_end", "on_train_end",
     ):  # fmt: skip
-        wrap(owner, name, _told_before(name))
-    for name in ("on_epoch_end", "on_test_end", "on_train_end"):
-        wrap(owner, name, _told_after(name))
+        wrap(owner, name, _told(name))
 
 
 def install(module: Any) -> None:
