@@ -37,6 +37,10 @@ struct JobScope {
   // Processes of ours: they and their descendants never count as the run's. The process that
   // reads is one of them anyhow.
   std::vector<int32_t> excluded_pids = {};
+  // GPUs of others are read too.
+  bool all_gpus = false;
+  // GPUs that the training named to the recorder: UUIDs or bus ids. May grow while it runs.
+  std::vector<std::string> named_gpus = {};
 };
 
 // Lives as long as the source. `nvml` is null for host sources.

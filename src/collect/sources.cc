@@ -19,21 +19,34 @@ std::span<const SourceDef> HostSources() {
 }
 
 std::span<const SourceDef> GpuSources() {
-  static const std::array kSources = {
-      nvml::kGpuUtilization, nvml::kGpuMemory,
-      nvml::kGpuPower,       nvml::kGpuTemperature,
-      nvml::kGpuClocks,      nvml::kGpuThrottle,
-      nvml::kGpuActivity,    nvml::kGpuEnergy,
-      nvml::kGpuLimits,      nvml::kGpuThrottleTime,
-      nvml::kGpuProcesses,   nvml::kGpuBar1,
-      nvml::kGpuPowerTrace,  nvml::kGpuUtilizationTrace,
-      nvml::kGpuMaxClocks,   nvml::kGpuTemperatureLimits,
-      nvml::kGpuEngines,     nvml::kGpuFan,
-      nvml::kGpuPcie,        nvml::kGpuPcieBytes,
-      nvml::kGpuNvlink,      nvml::kGpuHealth,
-      nvml::kGpuXid,         nvml::kGpuProcessUtilization,
-      nvml::kGpuMig,         kRecorderSelf};
+  static const std::array kSources = {nvml::kGpuJob,
+                                      nvml::kGpuUtilization,
+                                      nvml::kGpuMemory,
+                                      nvml::kGpuPower,
+                                      nvml::kGpuTemperature,
+                                      nvml::kGpuClocks,
+                                      nvml::kGpuThrottle,
+                                      nvml::kGpuActivity,
+                                      nvml::kGpuEnergy,
+                                      nvml::kGpuLimits,
+                                      nvml::kGpuThrottleTime,
+                                      nvml::kGpuProcesses,
+                                      nvml::kGpuBar1,
+                                      nvml::kGpuPowerTrace,
+                                      nvml::kGpuUtilizationTrace,
+                                      nvml::kGpuMaxClocks,
+                                      nvml::kGpuTemperatureLimits,
+                                      nvml::kGpuEngines,
+                                      nvml::kGpuFan,
+                                      nvml::kGpuPcie,
+                                      nvml::kGpuPcieBytes,
+                                      nvml::kGpuNvlink,
+                                      nvml::kGpuHealth,
+                                      nvml::kGpuXid,
+                                      nvml::kGpuProcessUtilization,
+                                      nvml::kGpuMig,
+                                      kRecorderSelf};
   return kSources;
 }
 
-} // namespace epochmeter::collect
+}  // namespace epochmeter::collect

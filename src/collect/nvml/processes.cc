@@ -1,14 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which processes hold device memory: about 9 us on a data centre GPU, milliseconds on others, so
-// slow tier. Pids are those of the driver's pid namespace: in a container they are the host's, or
-// the list is empty. What can't be known is absent, never 0.
+// Which processes hold device memory, and what part of it is the job's own: about 9 us for a list
+// on a data centre GPU, milliseconds on others, so slow tier. What can't be known is absent, never
+// 0, and never another's: see gpu_owner.h for whose a pid is.
+//
+// The ledger of one device at one instant: used = own + others + unexplained. Unexplained is what
+// no listed process holds: processes that are hidden, have ended without freeing it, or the
+// driver. Devices of other jobs are not recorded, but their lists are looked at: a process of ours
+// on one of them makes it the job's.
+#include <algorithm>
 #include <array>
-#include <cstring>
 #include <map>
+#include <optional>
+#include <set>
 #include <vector>
 
 #include "collect/nvml/device_source.h"
+#include "collect/nvml/gpu_owner.h"
 #include "collect/nvml/nvml_sources.h"
+#include "collect/nvml/process_list.h"
 #include "model/gpu_metrics.h"
 
 namespace epochmeter::collect::nvml {
@@ -17,74 +26,44 @@ namespace {
 using model::MetricDef;
 using model::Scope;
 
-enum MetricIndex : size_t { kSum, kCount, kOfProcess };
+enum MetricIndex : size_t { kSum, kCount, kOwn, kOthers, kUnexplained, kOfProcess };
 
-constexpr std::array kMetrics = {model::gpu::kProcessMemory, model::gpu::kProcessCount,
-                                 model::gpu::kOfProcessMemory};
-constexpr std::span<const MetricDef> kGpuMetrics(kMetrics.data(), 2);
+constexpr std::array kMetrics = {model::gpu::kProcessMemory,     model::gpu::kProcessCount,
+                                 model::gpu::kOwnMemory,         model::gpu::kOthersMemory,
+                                 model::gpu::kUnexplainedMemory, model::gpu::kOfProcessMemory};
+constexpr std::span<const MetricDef> kGpuMetrics(kMetrics.data(), kOfProcess);
 
-constexpr size_t kList = 0;
-constexpr size_t kSumCall = 1;
-constexpr std::array<CallDef, 2> kCalls = {{
-    {"nvmlDeviceGetComputeRunningProcesses", kSum, 2},
-    {"nvmlDeviceGetComputeRunningProcesses memory", kSum, 1},
+// The list, and what else each figure needs.
+enum CallIndex : size_t { kList, kSumCall, kCountCall, kOwnCall, kOthersCall, kUnexplainedCall };
+constexpr std::array<CallDef, 6> kCalls = {{
+    {"nvmlDeviceGetComputeRunningProcesses", kSum, kOfProcess},
+    {"memory per process", kSum, 1},
+    {"nvmlDeviceGetComputeRunningProcesses", kCount, 1},
+    {"owners of processes", kOwn, 1},
+    {"owners of processes", kOthers, 1},
+    {"memory per process and device", kUnexplained, 1},
 }};
 
-constexpr uint64_t kNoMemory = UINT64_MAX;
-constexpr uint32_t kPidMax = 4194304;         // the kernel's PID_MAX_LIMIT
-constexpr size_t kMostProcesses = 256;        // entities a run may get from one source
-constexpr uint64_t kUnexplained = 64U << 20;  // memory in use that an empty list can't go with
+constexpr uint64_t kNotTold = ListedProcess::kNotTold;
+constexpr size_t kMostProcesses = 256;       // entities a run may get from one source
+constexpr uint64_t kNoticeable = 64U << 20;  // memory in use that an empty list can't go with
+constexpr const char* kMemoryNotTold =
+    "the driver does not tell memory per process (WSL, WDDM, MIG parent, some containers)";
+constexpr const char* kHidden =
+    "the driver lists no process although memory is in use: they are hidden from this container, "
+    "or ended without freeing it";
+constexpr const char* kMpsServer = "nvidia-cuda-mps";  // as comm cuts it
 
-struct Entry {
-  uint32_t pid;
-  uint64_t memory;
+// Sums of one list; nothing where an entry keeps its part to itself.
+struct Sums {
+  std::optional<uint64_t> all = 0, compute = 0, own = 0, others = 0;
+  size_t own_count = 0;
+  bool mps_server = false;
 };
 
-// All layouts have the pid at offset 0 and the memory at 8; they differ in length.
-size_t EntrySize(ProcessLayout layout) {
-  switch (layout) {
-    case ProcessLayout::kV1:
-      return sizeof(NvmlProcessInfoV1);
-    case ProcessLayout::kR535:
-      return sizeof(NvmlProcessInfoR535);
-    default:
-      return sizeof(NvmlProcessInfo);
-  }
-}
-
-NvmlReturn ReadList(const Api& api, NvmlDevice handle, std::vector<Entry>* out) {
-  if (api.compute_processes == nullptr) return kNvmlFunctionNotFound;
-  const size_t size = EntrySize(api.process_layout);
-  uint32_t room = 32;
-  for (int attempt = 0; attempt < 5; ++attempt) {
-    std::vector<uint64_t> buffer(room * sizeof(NvmlProcessInfoR535) / sizeof(uint64_t));
-    uint32_t count = room;
-    const NvmlReturn rc = api.compute_processes(handle, &count, buffer.data());
-    if (rc == kNvmlInsufficientSize && count < 100000) {
-      room = 2 * std::max(count, room) + 8;
-      continue;
-    }
-    if (rc != kNvmlSuccess) return rc;
-    const auto* bytes = reinterpret_cast<const char*>(buffer.data());
-    for (uint32_t i = 0; i < std::min(count, room); ++i) {
-      Entry entry{};
-      std::memcpy(&entry.pid, bytes + i * size, sizeof entry.pid);
-      std::memcpy(&entry.memory, bytes + i * size + 8, sizeof entry.memory);
-      out->push_back(entry);
-    }
-    return kNvmlSuccess;
-  }
-  return kNvmlInsufficientSize;
-}
-
-// A pid or size that can't be means that the whole list was misread: old drivers changed the layout
-// under the same name, and some return uninitialised entries.
-bool IsPlausible(const std::vector<Entry>& list, uint64_t total) {
-  for (const Entry& entry : list) {
-    if (entry.pid == 0 || entry.pid > kPidMax) return false;
-    if (entry.memory != kNoMemory && total > 0 && entry.memory > total) return false;
-  }
-  return true;
+void Add(uint64_t memory, std::optional<uint64_t>* sum) {
+  if (memory == kNotTold) sum->reset();
+  if (*sum) **sum += memory;
 }
 
 NvmlMemoryV2 ReadMemory(const Api& api, NvmlDevice handle) {
@@ -101,96 +80,194 @@ class ProcessSource final : public Source {
         registry_(context.registry),
         sink_(context.sink),
         period_ns_(TierPeriodNs(Tier::kSlow, context.tick_ns)),
+        owner_(context),
         group_(context, {.metrics = kGpuMetrics, .calls = kCalls, .period_ns = period_ns_}) {}
 
   base::Result<> Sample(model::Samples& out) override {
     session_.Maintain(out.t_ns);
+    std::vector<DeviceList> lists;
+    std::vector<uint32_t> listed;
     for (Device& device : session_.devices()) {
-      SampleDevice({session_.api(), session_, group_, device, out});
+      auto list = ReadDeviceList({session_.api(), session_, group_, device, out});
+      if (!list) continue;
+      for (const ListedProcess& process : list->processes) listed.push_back(process.pid);
+      lists.push_back(std::move(*list));
+    }
+    owner_.Refresh(listed);
+    for (const DeviceList& list : lists) {
+      const Reading reading{session_.api(), session_, group_, *list.device, out};
+      if (TakeIfUsed(list) || list.device->excluded) continue;
+      PutList(reading, list);
+      TellGone(*list.device, out.t_ns);
     }
     return {};
   }
 
  private:
+  struct DeviceList {
+    Device* device = nullptr;
+    NvmlMemoryV2 memory;
+    std::vector<ListedProcess> processes;
+  };
   struct Known {
     model::SeriesId series = 0;
+    Owner owner = Owner::kUnknown;
     int64_t seen_ns = 0;
     model::SeriesCondition condition = model::SeriesCondition::kOk;
   };
 
-  void SampleDevice(const Reading& reading) {
+  // Nothing when the device can't be read now; the reason is told, but not of other jobs' devices.
+  std::optional<DeviceList> ReadDeviceList(const Reading& reading) {
+    Device& device = reading.device;
     const int64_t t_ns = reading.out.t_ns;
-    if (!reading.group.Due(reading.device, kList, t_ns)) return;
-    std::vector<Entry> list;
-    const NvmlReturn rc = ReadList(reading.api, reading.device.handle, &list);
-    if (!reading.group.Took(reading.device, kList, rc, t_ns)) return;
-    const NvmlMemoryV2 memory = ReadMemory(reading.api, reading.device.handle);
-    if (!IsPlausible(list, memory.total)) {
-      reading.group.Drop(reading.device, kSum, "process list with impossible entries", t_ns);
-      return;
-    }
-    if (list.empty() && memory.used > kUnexplained) {
-      reading.group.Absent(reading.device, kList,
-                           "the driver lists no compute process although memory is in use: they "
-                           "are hidden from this container, or ended without freeing it",
-                           t_ns);
-    } else {
-      PutList(reading, list);
-    }
-    TellGone(reading.device, t_ns);
+    if (!device.excluded && !group_.Due(device, kList, t_ns)) return {};
+    DeviceList out{
+        .device = &device, .memory = ReadMemory(reading.api, device.handle), .processes = {}};
+    ProcessList list = ReadProcessList(reading.api, device.handle, out.memory.total);
+    out.processes = std::move(list.processes);
+    if (device.excluded) return out;
+    if (!group_.Took(device, kList, list.code, t_ns)) return {};
+    if (list.plausible) return out;
+    group_.Drop(device, kSum, "process list with impossible entries", t_ns);
+    return {};
   }
 
-  void PutList(const Reading& reading, const std::vector<Entry>& list) {
-    std::map<uint32_t, uint64_t> by_pid;  // a pid may be listed once per instance
-    bool sum_known = true;
-    uint64_t sum = 0;
-    for (const Entry& entry : list) {
-      uint64_t& memory = by_pid[entry.pid];
-      if (entry.memory == kNoMemory || memory == kNoMemory) {
-        memory = kNoMemory;
-        sum_known = false;
-      } else {
-        memory += entry.memory;
-        sum += entry.memory;
-      }
+  // A device with a process of ours is ours from now on; its next reading is recorded.
+  bool TakeIfUsed(const DeviceList& list) {
+    if (list.device->used_by_job) return false;
+    for (const ListedProcess& process : list.processes) {
+      if (owner_.Of(process.pid) != Owner::kJob) continue;
+      list.device->used_by_job = true;
+      return list.device->excluded;
     }
-    reading.group.Put(reading.device, kCount, static_cast<double>(by_pid.size()), reading.out);
-    if (sum_known) {
-      reading.group.Put(reading.device, kSum, static_cast<double>(sum), reading.out);
-    } else {
-      reading.group.Absent(reading.device, kSumCall,
-                           "the driver does not tell memory per process (WSL, WDDM, MIG parent)",
-                           reading.out.t_ns);
-    }
-    for (const auto& [pid, memory] : by_pid) PutProcess(reading, pid, memory);
+    return false;
   }
 
-  void PutProcess(const Reading& reading, uint32_t pid, uint64_t memory) {
-    const auto key = std::make_pair(reading.device.uuid, pid);
+  Sums SumUp(const DeviceList& list) const {
+    Sums sums;
+    for (const ListedProcess& process : list.processes) {
+      const bool own = owner_.Of(process.pid) == Owner::kJob;
+      Add(process.memory_bytes, &sums.all);
+      if (process.compute) Add(process.memory_bytes, &sums.compute);
+      Add(process.memory_bytes, own ? &sums.own : &sums.others);
+      sums.own_count += own ? 1 : 0;
+      if (!own && owner_.NameOf(process.pid) == kMpsServer) sums.mps_server = true;
+    }
+    return sums;
+  }
+
+  void PutList(const Reading& reading, const DeviceList& list) {
+    const int64_t t_ns = reading.out.t_ns;
+    const Sums sums = SumUp(list);
+    const bool hidden = list.processes.empty() && list.memory.used > kNoticeable;
+    if (hidden) {
+      group_.Absent(reading.device, kSumCall, kHidden, t_ns);
+      group_.Absent(reading.device, kCountCall, kHidden, t_ns);
+    } else {
+      const auto compute = std::count_if(list.processes.begin(), list.processes.end(),
+                                         [](const ListedProcess& p) { return p.compute; });
+      group_.Put(reading.device, kCount, static_cast<double>(compute), reading.out);
+      PutOrSay(reading, kSum, kSumCall, sums.compute, kMemoryNotTold);
+    }
+    PutOwners(reading, sums, hidden);
+    PutUnexplained(reading, list, sums);
+    for (const ListedProcess& process : list.processes) PutProcess(reading, process);
+  }
+
+  void PutOrSay(const Reading& reading, size_t metric, size_t call,
+                const std::optional<uint64_t>& value, const std::string& reason) {
+    if (value) {
+      group_.Put(reading.device, metric, static_cast<double>(*value), reading.out);
+    } else {
+      group_.Absent(reading.device, call, reason, reading.out.t_ns);
+    }
+  }
+
+  void PutOwners(const Reading& reading, const Sums& sums, bool hidden) {
+    std::string why = owner_.why_unknown();
+    if (why.empty() && hidden) why = kHidden;
+    if (why.empty() && sums.mps_server && sums.own_count == 0) {
+      why = "the MPS server of this GPU holds the memory of its clients";
+    }
+    const bool known = why.empty();
+    PutOrSay(reading, kOwn, kOwnCall, known ? sums.own : std::nullopt,
+             known ? kMemoryNotTold : why);
+    PutOrSay(reading, kOthers, kOthersCall, known ? sums.others : std::nullopt,
+             known ? kMemoryNotTold : why);
+    if (sums.mps_server) TellMps(reading);
+  }
+
+  // An empty list is believed only where the driver's pids are known to be visible.
+  void PutUnexplained(const Reading& reading, const DeviceList& list, const Sums& sums) {
+    std::string why;
+    if (list.memory.total == 0) {
+      why = "needs nvmlDeviceGetMemoryInfo_v2, which keeps the driver's reserve apart";
+    } else if (list.processes.empty() && list.memory.used > kNoticeable &&
+               !owner_.why_unknown().empty()) {
+      why = kHidden;
+    } else if (!sums.all) {
+      why = kMemoryNotTold;
+    }
+    std::optional<uint64_t> rest;
+    // Memory that two processes share is booked on both.
+    if (why.empty()) rest = list.memory.used - std::min(list.memory.used, *sums.all);
+    PutOrSay(reading, kUnexplained, kUnexplainedCall, rest, why);
+  }
+
+  void PutProcess(const Reading& reading, const ListedProcess& listed) {
+    const auto key = std::make_pair(reading.device.uuid, listed.pid);
     auto found = known_.find(key);
     if (found == known_.end()) {
       if (known_.size() >= kMostProcesses) return CountNotKept(reading.out.t_ns);
-      found = known_.emplace(key, Known{.series = AddSeries(reading.device, pid)}).first;
+      found = known_.emplace(key, Known{}).first;
+      found->second.owner = owner_.Of(listed.pid);
+      found->second.series = registry_.AddSeries(AddEntity(reading.device, listed.pid),
+                                                 kMetrics[kOfProcess], period_ns_);
     }
     Known& process = found->second;
     process.seen_ns = reading.out.t_ns;
-    if (memory == kNoMemory) {
-      Tell(process, model::SeriesCondition::kNotSupported,
-           "the driver does not tell memory per process", reading.out.t_ns);
+    if (const Owner owner = owner_.Of(listed.pid); owner != process.owner) {
+      process.owner = owner;
+      AddEntity(reading.device, listed.pid);
+    }
+    if (listed.memory_bytes == kNotTold) {
+      Tell(process, model::SeriesCondition::kNotSupported, kMemoryNotTold, reading.out.t_ns);
       return;
     }
     Tell(process, model::SeriesCondition::kOk, "", reading.out.t_ns);
-    reading.out.values.push_back({.series = process.series, .value = static_cast<double>(memory)});
+    reading.out.values.push_back(
+        {.series = process.series, .value = static_cast<double>(listed.memory_bytes)});
   }
 
-  model::SeriesId AddSeries(const Device& device, uint32_t pid) {
+  // The name is told of the job's own processes only; others are none of our business.
+  model::EntityId AddEntity(const Device& device, uint32_t pid) {
     const std::string text = std::to_string(pid);
-    const model::EntityId entity = registry_.AddEntity(
+    const Owner owner = owner_.Of(pid);
+    model::Labels about = {{"owner", owner == Owner::kJob     ? "job"
+                                     : owner == Owner::kOther ? "other"
+                                                              : "unknown"}};
+    if (owner == Owner::kJob) about.emplace_back("name", owner_.NameOf(pid));
+    return registry_.AddEntity(
         {.scope = Scope::kProcess,
          .name = device.uuid + "/" + text,
          .labels = {{"pid", text}, {"gpu", std::to_string(device.index)}, {"uuid", device.uuid}},
-         .attributes = {}});
-    return registry_.AddSeries(entity, kMetrics[kOfProcess], period_ns_);
+         .attributes = std::move(about)});
+  }
+
+  void TellMps(const Reading& reading) {
+    if (!told_mps_.insert(reading.device.uuid).second) return;
+    sink_.Write(model::Event{
+        .t_ns = reading.out.t_ns,
+        .kind = model::EventKind::kSource,
+        .rank = std::nullopt,
+        .epoch = std::nullopt,
+        .step = std::nullopt,
+        .name = "gpu.mps",
+        .fields = {{.key = "uuid", .value = reading.device.uuid},
+                   {.key = "gpu", .value = static_cast<int64_t>(reading.device.index)},
+                   {.key = "detail",
+                    .value = std::string("an MPS server runs here: utilisation is that of all its "
+                                         "clients together")}}});
   }
 
   void Tell(Known& process, model::SeriesCondition condition, const char* detail, int64_t t_ns) {
@@ -223,8 +300,10 @@ class ProcessSource final : public Source {
   model::Registry& registry_;
   model::Sink& sink_;
   int64_t period_ns_;
+  GpuOwner owner_;
   SeriesGroup group_;
   std::map<std::pair<std::string, uint32_t>, Known> known_;
+  std::set<std::string> told_mps_;
   bool told_not_kept_ = false;
 };
 
