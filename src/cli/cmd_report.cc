@@ -18,6 +18,10 @@ constexpr FlagSpec kStrictFlag = {.name = "strict",
                                   .value_name = "",
                                   .help = "end with 4 when parts of the file were lost",
                                   .kind = FlagKind::kSwitch};
+constexpr FlagSpec kAllGpusFlag = {.name = "all-gpus",
+                                   .value_name = "",
+                                   .help = "show GPUs that are not the job's, too",
+                                   .kind = FlagKind::kSwitch};
 constexpr FlagSpec kReportFlags[] = {
     {.name = "format",
      .short_name = 'f',
@@ -31,6 +35,7 @@ constexpr FlagSpec kReportFlags[] = {
     kLangFlag,
     kColorFlag,
     kAsciiFlag,
+    kAllGpusFlag,
     kStrictFlag,
 };
 
@@ -80,7 +85,8 @@ base::Result<> WriteFormat(const Arguments& arguments, const OpenedRun& opened,
 int RunReport(const Arguments& arguments) {
   const base::Result<OpenedRun> opened = OpenNamedRun(arguments);
   if (!opened.ok()) return Fail(arguments, opened.error(), kExitUnreadable);
-  const model::Report report = diagnose::BuildReport(opened->run);
+  const model::Report report =
+      diagnose::BuildReport(opened->run, {.all_gpus = arguments.Has("all-gpus")});
   const std::string formats =
       arguments.Value("format").value_or(arguments.json() ? "json" : "text");
   const std::vector<std::string_view> names = base::Split(formats, ',');
@@ -96,7 +102,7 @@ int RunReport(const Arguments& arguments) {
 }
 
 constexpr FlagSpec kSummaryFlags[] = {
-    kDirFlag, kLangFlag, kColorFlag, kAsciiFlag, kStrictFlag,
+    kDirFlag, kLangFlag, kColorFlag, kAsciiFlag, kAllGpusFlag, kStrictFlag,
 };
 
 int RunSummary(const Arguments& arguments) {
@@ -105,7 +111,8 @@ int RunSummary(const Arguments& arguments) {
   if (!opened.ok()) return Fail(arguments, opened.error(), kExitUnreadable);
   const base::Result<render::TextOptions> options = MakeRunTextOptions(arguments, opened->path);
   if (!options.ok()) return Fail(arguments, options.error(), kExitUsage);
-  const model::Report report = diagnose::BuildReport(opened->run);
+  const model::Report report =
+      diagnose::BuildReport(opened->run, {.all_gpus = arguments.Has("all-gpus")});
   PrintOut(render::RenderSummary(opened->run, report, *options));
   return ExitCodeOf(arguments, opened->run);
 }

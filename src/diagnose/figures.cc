@@ -139,6 +139,7 @@ void AddGpu(const SeriesReader& reader, const EntityDef& entity,
   for (const Target& target : targets) {
     target.gpus->push_back({.gpu = GpuIndex(entity),
                             .uuid = std::string(Find(entity.labels, "uuid")),
+                            .of_job = {},
                             .stats = {},
                             .energy_j = {},
                             .energy_source = {}});

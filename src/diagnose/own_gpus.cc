@@ -55,6 +55,34 @@ std::optional<std::vector<int32_t>> Resolve(const std::vector<const EntityDef*>&
   return found;
 }
 
+// GPUs with the attribute job=yes.
+std::set<int32_t> MarkedGpus(const model::Run& run) {
+  std::set<int32_t> gpus;
+  for (const EntityDef* gpu : run.EntitiesOf(model::Scope::kGpu)) {
+    if (Find(gpu->attributes, "job") == "yes") gpus.insert(GpuIndex(*gpu));
+  }
+  return gpus;
+}
+
+// Whether the environment of the job left GPUs out.
+bool HasForeignGpus(const model::Run& run) {
+  const auto gpus = run.EntitiesOf(model::Scope::kGpu);
+  return std::any_of(gpus.begin(), gpus.end(),
+                     [](const EntityDef* gpu) { return Find(gpu->attributes, "job") == "no"; });
+}
+
+// GPUs on which the driver listed a process of the job.
+std::set<int32_t> UsedGpus(const model::Run& run) {
+  std::set<int32_t> gpus;
+  for (const EntityDef* process : run.EntitiesOf(model::Scope::kProcess)) {
+    if (Find(process->attributes, "owner") != "job") continue;
+    for (const EntityDef* gpu : run.EntitiesOf(model::Scope::kGpu)) {
+      if (gpu->name == Find(process->labels, "uuid")) gpus.insert(GpuIndex(*gpu));
+    }
+  }
+  return gpus;
+}
+
 }  // namespace
 
 std::string_view Find(const model::Labels& labels, std::string_view key) {
@@ -69,8 +97,34 @@ int32_t GpuIndex(const EntityDef& gpu) {
   return index && *index >= 0 && *index < 4096 ? static_cast<int32_t>(*index) : -1;
 }
 
+JobGpus FindJobGpus(const model::Run& run, const std::vector<RankEvents>& ranks) {
+  std::set<int32_t> chosen = MarkedGpus(run);
+  const std::set<int32_t> used = UsedGpus(run);
+  std::set<int32_t> named;
+  bool all_named = !ranks.empty();
+  for (const RankEvents& rank : ranks) {
+    const auto own = OwnGpus(run, rank, nullptr);
+    all_named &= own.has_value();
+    if (own) named.insert(own->begin(), own->end());
+  }
+  const bool restricted = HasForeignGpus(run);
+  if (restricted || all_named) {
+    chosen.insert(named.begin(), named.end());
+    chosen.insert(used.begin(), used.end());
+    return {.gpus = std::move(chosen)};
+  }
+  if (!used.empty()) return {.gpus = used};
+  return {};
+}
+
+void MarkGpus(const JobGpus& job, bool all, std::vector<model::GpuStats>* gpus) {
+  if (!job.gpus) return;
+  for (model::GpuStats& gpu : *gpus) gpu.of_job = job.gpus->contains(gpu.gpu);
+  if (!all) std::erase_if(*gpus, [](const model::GpuStats& gpu) { return !*gpu.of_job; });
+}
+
 std::optional<std::vector<int32_t>> OwnGpus(const model::Run& run, const RankEvents& rank,
-                                            bool only_rank) {
+                                            const JobGpus* job) {
   const std::vector<const EntityDef*> gpus = run.EntitiesOf(model::Scope::kGpu);
   for (auto event = rank.events.rbegin(); event != rank.events.rend(); ++event) {
     if (const auto index = (*event)->Number("gpus")) {
@@ -78,7 +132,8 @@ std::optional<std::vector<int32_t>> OwnGpus(const model::Run& run, const RankEve
     }
     if (const auto list = (*event)->Text("gpus")) return Resolve(gpus, Words(*list));
   }
-  if (!only_rank || gpus.empty()) return {};
+  if (job == nullptr || gpus.empty()) return {};
+  if (job->gpus) return std::vector<int32_t>(job->gpus->begin(), job->gpus->end());
   std::vector<int32_t> all;
   all.reserve(gpus.size());
   for (const EntityDef* gpu : gpus) all.push_back(GpuIndex(*gpu));

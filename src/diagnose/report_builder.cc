@@ -91,6 +91,24 @@ std::optional<double> SumEnergy(const std::vector<const GpuStats*>& gpus) {
   return sum;
 }
 
+// The frameworks' reserve stands in where the driver does not say whose the memory is; it is that
+// of the rank's GPU only when the rank has one.
+model::MemoryLedger LedgerOf(const std::vector<const GpuStats*>& gpus, const EpochRow& row) {
+  model::MemoryLedger ledger{
+      .own_max_bytes = Max(Collect(gpus, "own_memory_bytes", &Stat::max)),
+      .others_max_bytes = Max(Collect(gpus, "others_memory_bytes", &Stat::max)),
+      .unexplained_max_bytes = Max(Collect(gpus, "unexplained_memory_bytes", &Stat::max)),
+      .own_source = "processes"};
+  if (ledger.own_max_bytes) return ledger;
+  ledger.own_source.clear();
+  for (const auto& [field, stat] : row.framework) {
+    if (gpus.size() != 1 || field != "reserved_bytes" || !stat.max) continue;
+    ledger.own_max_bytes = stat.max;
+    ledger.own_source = "allocator";
+  }
+  return ledger;
+}
+
 void SetOwnGpus(const std::vector<int32_t>& own, EpochRow* row) {
   std::vector<const GpuStats*> gpus;
   for (const GpuStats& gpu : row->gpus) {
@@ -101,7 +119,8 @@ void SetOwnGpus(const std::vector<int32_t>& own, EpochRow* row) {
                    .sm_active_ratio = Mean(Collect(gpus, "sm_active_ratio", &Stat::mean)),
                    .memory_used_max_bytes = Max(Collect(gpus, "memory_used_bytes", &Stat::max)),
                    .power_w = Sum(Collect(gpus, "power_w", &Stat::mean)),
-                   .temperature_max_c = Max(Collect(gpus, "temperature_c", &Stat::max))};
+                   .temperature_max_c = Max(Collect(gpus, "temperature_c", &Stat::max)),
+                   .memory = LedgerOf(gpus, *row)};
   row->energy_j = SumEnergy(gpus);
 }
 
@@ -158,24 +177,33 @@ void AddSeriesFigures(const Run& run, Report* report) {
 
 }  // namespace
 
-Report BuildReport(const Run& run) {
+Report BuildReport(const Run& run, const ReportOptions& options) {
   Report report;
   report.progress_source = ProgressSource(run);
   report.duration_s = SecondsOf(run.Recorded());
   const std::vector<RankEvents> ranks = SplitByRank(run);
   report.epochs = ClientRows(ranks);
   AddSeriesFigures(run, &report);
+  const JobGpus job = FindJobGpus(run, ranks);
+  MarkGpus(job, options.all_gpus, &report.gpus);
   auto row = report.epochs.begin();
   for (const RankEvents& rank : ranks) {
-    const auto own = OwnGpus(run, rank, ranks.size() == 1);
+    const auto own = OwnGpus(run, rank, ranks.size() == 1 ? &job : nullptr);
     // Ranks and rows are in the same order.
     for (; row != report.epochs.end() && row->rank == rank.rank && row->pid == rank.pid; ++row) {
+      MarkGpus(job, options.all_gpus, &row->gpus);
       if (own) SetOwnGpus(*own, &*row);
     }
   }
   std::vector<const GpuStats*> gpus;
-  for (const GpuStats& gpu : report.gpus) gpus.push_back(&gpu);
+  for (const GpuStats& gpu : report.gpus) {
+    if (gpu.of_job.value_or(true)) gpus.push_back(&gpu);
+  }
   report.energy_j = SumEnergy(gpus);
+  if (!job.gpus && report.gpus.size() > 1) {
+    report.not_measured.push_back(
+        {.subject = "which GPUs are the job's", .reason = std::string(kJobGpusUnknown)});
+  }
   std::vector<model::NotMeasured> missing = FindNotMeasured(run, report);
   std::move(missing.begin(), missing.end(), std::back_inserter(report.not_measured));
   report.findings = EvaluateRules(Rules(), run, report);

@@ -12,6 +12,9 @@
 
 namespace epochmeter::diagnose {
 
-model::Report BuildReport(const model::Run& run);
+struct ReportOptions {
+  bool all_gpus = false;  // keep GPUs that are not the job's, marked so
+};
+model::Report BuildReport(const model::Run& run, const ReportOptions& options = {});
 
 }  // namespace epochmeter::diagnose

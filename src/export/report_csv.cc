@@ -100,6 +100,9 @@ constexpr GpuFigure kGpuFigures[] = {
     {"utilization_ratio", "utilization_ratio", &Stat::mean},
     {"sm_active_ratio", "sm_active_ratio", &Stat::mean},
     {"memory_used_max_bytes", "memory_used_bytes", &Stat::max},
+    {"own_memory_max_bytes", "own_memory_bytes", &Stat::max},
+    {"others_memory_max_bytes", "others_memory_bytes", &Stat::max},
+    {"unexplained_memory_max_bytes", "unexplained_memory_bytes", &Stat::max},
     {"power_w", "power_w", &Stat::mean},
     {"temperature_max_c", "temperature_c", &Stat::max},
 };

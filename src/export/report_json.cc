@@ -93,6 +93,12 @@ void WriteGpus(const std::vector<GpuStats>& gpus, JsonWriter& json) {
       json.Key("gpu").Null();
     }
     WriteTextOrNull("uuid", gpu.uuid, json);
+    json.Key("job");
+    if (gpu.of_job) {
+      json.Bool(*gpu.of_job);
+    } else {
+      json.Null();
+    }
     json.Field("energy_j", gpu.energy_j);
     WriteTextOrNull("energy_source", gpu.energy_source, json);
     WriteStats(gpu.stats, json);
@@ -123,7 +129,11 @@ void WriteOwnGpus(const model::GpuGroup& own, JsonWriter& json) {
       .Field("memory_used_max_bytes", own.memory_used_max_bytes)
       .Field("power_w", own.power_w)
       .Field("temperature_max_c", own.temperature_max_c)
-      .EndObject();
+      .Field("own_memory_max_bytes", own.memory.own_max_bytes)
+      .Field("others_memory_max_bytes", own.memory.others_max_bytes)
+      .Field("unexplained_memory_max_bytes", own.memory.unexplained_max_bytes);
+  WriteTextOrNull("own_memory_source", own.memory.own_source, json);
+  json.EndObject();
 }
 
 void WriteRun(const Run& run, const Report& report, JsonWriter& json) {

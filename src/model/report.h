@@ -28,9 +28,19 @@ using ScalarTable = std::vector<std::pair<std::string, double>>;
 struct GpuStats {
   int32_t gpu = -1;  // index on this host
   std::string uuid;  // empty when not known
-  StatTable stats;   // utilization_ratio, memory_used_bytes, power_w, ...
+  // Whether it is this job's; nothing when the run does not say which GPUs are.
+  std::optional<bool> of_job;
+  StatTable stats;  // utilization_ratio, memory_used_bytes, power_w, ...
   std::optional<double> energy_j;
   std::string energy_source;  // "counter", "power_integral"; empty without energy_j
+};
+
+// The ledger of device memory, the highest of each over an interval. `own_source` says where the
+// job's own part comes from: "processes" is the driver's list; "allocator" is what the frameworks
+// have reserved, and the job has at least so much; empty without a figure.
+struct MemoryLedger {
+  std::optional<double> own_max_bytes, others_max_bytes, unexplained_max_bytes;
+  std::string own_source;
 };
 
 // Several GPUs in one figure each: means are averaged, powers summed, of maxima the highest. A
@@ -39,6 +49,7 @@ struct GpuGroup {
   std::vector<int32_t> gpus;  // indexes
   std::optional<double> utilization_ratio, sm_active_ratio, memory_used_max_bytes;
   std::optional<double> power_w, temperature_max_c;
+  MemoryLedger memory;
 };
 
 // A stretch of validation (or another phase that is told apart from training).
@@ -104,10 +115,10 @@ struct NotMeasured {
 struct Report {
   std::string progress_source;  // where epochs and steps come from: "client", "hook", "none"
   std::vector<EpochRow> epochs;
-  std::vector<GpuStats> gpus;  // over the whole run
+  std::vector<GpuStats> gpus;  // over the whole run; the job's, unless others were asked for
   StatTable host, process;
   double duration_s = 0;
-  std::optional<double> energy_j;
+  std::optional<double> energy_j;  // of the job's GPUs
   std::vector<Finding> findings;
   std::vector<NotMeasured> not_measured;
 };

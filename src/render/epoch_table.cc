@@ -51,6 +51,12 @@ Cell ScalarCell(const model::ScalarTable& table, const std::string& name) {
   return {};
 }
 
+Cell OwnMemory(const model::MemoryLedger& memory) {
+  Cell cell = Bytes(memory.own_max_bytes);
+  if (cell && memory.own_source == "allocator") cell->insert(0, ">=");
+  return cell;
+}
+
 std::string EpochName(const EpochRow& row, Language language) {
   const std::string name = row.epoch == model::kNoEpoch
                                ? std::string(Text(Phrase::kWholeRun, language))
@@ -130,6 +136,11 @@ class Planner {
     Add(Phrase::kSm, 4, [](const EpochRow& row) { return Percent(row.own_gpus.sm_active_ratio); });
     Add(Phrase::kGpuMemory, 2,
         [](const EpochRow& row) { return Bytes(row.own_gpus.memory_used_max_bytes); });
+    Add(Phrase::kOwnMemory, 7, [](const EpochRow& row) { return OwnMemory(row.own_gpus.memory); });
+    Add(Phrase::kOthersMemory, 9,
+        [](const EpochRow& row) { return Bytes(row.own_gpus.memory.others_max_bytes); });
+    Add(Phrase::kUnexplainedMemory, 12,
+        [](const EpochRow& row) { return Bytes(row.own_gpus.memory.unexplained_max_bytes); });
     Add(Phrase::kPower, 6, [](const EpochRow& row) { return Watts(row.own_gpus.power_w); });
     Add(Phrase::kTemperature, 5,
         [](const EpochRow& row) { return Celsius(row.own_gpus.temperature_max_c); });
@@ -197,6 +208,15 @@ void FitWidth(std::vector<ColumnPlan>* plans, size_t width, EpochTable* table) {
   }
 }
 
+// Whether an empty column is to be told. Not evaluating is no lack of a measurement, nor is a rank
+// instead of a process id; why memory has no owner is told by its series.
+bool IsLack(const std::string& title, Language language) {
+  constexpr Phrase kNoLack[] = {Phrase::kValidation, Phrase::kPid, Phrase::kOwnMemory,
+                                Phrase::kOthersMemory, Phrase::kUnexplainedMemory};
+  return std::none_of(std::begin(kNoLack), std::end(kNoLack),
+                      [&](Phrase phrase) { return title == Text(phrase, language); });
+}
+
 }  // namespace
 
 EpochTable MakeEpochTable(const Report& report, const TextOptions& options) {
@@ -220,11 +240,7 @@ EpochTable MakeEpochTable(const Report& report, const TextOptions& options) {
   const auto unknown = std::stable_partition(
       plans.begin(), plans.end(), [](const ColumnPlan& plan) { return !IsUnknown(plan); });
   for (auto plan = unknown; plan != plans.end(); ++plan) {
-    // Not evaluating is no lack of a measurement, nor is a rank instead of a process id.
-    const std::string& title = plan->column.title;
-    const bool lacks = title != Text(Phrase::kValidation, options.language) &&
-                       title != Text(Phrase::kPid, options.language);
-    if (lacks) table.unknown.push_back(title);
+    if (IsLack(plan->column.title, options.language)) table.unknown.push_back(plan->column.title);
   }
   plans.erase(unknown, plans.end());
   FitWidth(&plans, options.width, &table);

@@ -68,6 +68,14 @@ constexpr std::array<Row, kPhraseCount> kTexts = {{
     {"pid", "进程号"},
     {"job CPU", "任务 CPU"},
     {"times", "次"},
+    {"own mem", "本任务显存"},
+    {"others mem", "其他显存"},
+    {"unexplained mem", "来源不明显存"},
+    {"job's", "本任务"},
+    {"yes", "是"},
+    {"no", "否"},
+    {"own mem with >= is what the frameworks reserved: the driver does not tell whose memory it is",
+     "带 >= 的本任务显存为框架预留量：驱动未说明显存归属"},
 }};
 
 }  // namespace

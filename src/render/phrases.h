@@ -71,8 +71,15 @@ enum class Phrase : uint8_t {
   kPid,
   kTreeCpu,
   kTimesOf,
+  kOwnMemory,
+  kOthersMemory,
+  kUnexplainedMemory,
+  kOfJob,
+  kYes,
+  kNo,
+  kAtLeast,
 };
-inline constexpr int kPhraseCount = static_cast<int>(Phrase::kTimesOf) + 1;
+inline constexpr int kPhraseCount = static_cast<int>(Phrase::kAtLeast) + 1;
 
 std::string_view Text(Phrase phrase, Language language);
 

@@ -99,6 +99,10 @@ void AddEpochs(const Report& report, const EpochTable& table, Page* page) {
   }
   page->Lines(table.lines);
   if (table.has_incomplete) page->Line(fmt::format("  * {}", page->Word(Phrase::kIncomplete)));
+  const bool at_least = std::any_of(
+      report.epochs.begin(), report.epochs.end(),
+      [](const model::EpochRow& row) { return row.own_gpus.memory.own_source == "allocator"; });
+  if (at_least) page->Lines(Wrap(page->Word(Phrase::kAtLeast), page->options().width, "  ", "  "));
   if (!table.too_wide.empty()) {
     page->Line(fmt::format("  {}: {}", page->Word(Phrase::kTooWide),
                            Plain(base::Join(table.too_wide, ", "))));
@@ -129,10 +133,23 @@ void AddGpus(const Run& run, const Report& report, Page* page) {
   const auto figure = [](std::string_view field, std::optional<double> Stat::*which, auto format) {
     return [=](const GpuStats& gpu) { return format(Figure(gpu.stats, field, which)); };
   };
+  const bool has_others =
+      std::any_of(report.gpus.begin(), report.gpus.end(),
+                  [](const GpuStats& gpu) { return !gpu.of_job.value_or(true); });
+  add(word(Phrase::kOfJob), true, [&](const GpuStats& gpu) -> std::optional<std::string> {
+    if (!has_others || !gpu.of_job) return {};
+    return word(*gpu.of_job ? Phrase::kYes : Phrase::kNo);
+  });
   add(with(Phrase::kGpu, Phrase::kMean), false, figure("utilization_ratio", &Stat::mean, Percent));
   add(with(Phrase::kSm, Phrase::kMean), false, figure("sm_active_ratio", &Stat::mean, Percent));
   add(with(Phrase::kGpuMemory, Phrase::kMax), false,
       figure("memory_used_bytes", &Stat::max, Bytes));
+  for (const auto& [phrase, field] :
+       {std::pair(Phrase::kOwnMemory, "own_memory_bytes"),
+        std::pair(Phrase::kOthersMemory, "others_memory_bytes"),
+        std::pair(Phrase::kUnexplainedMemory, "unexplained_memory_bytes")}) {
+    add(with(phrase, Phrase::kMax), false, figure(field, &Stat::max, Bytes));
+  }
   add(with(Phrase::kPower, Phrase::kMean), false, figure("power_w", &Stat::mean, Watts));
   add(with(Phrase::kTemperature, Phrase::kMax), false,
       figure("temperature_c", &Stat::max, Celsius));
