@@ -28,6 +28,7 @@ constexpr FlagSpec kFlags[] = {
     kPrintFileFlag,
     kTagFlag,
     kNoGpuFlag,
+    kAllGpusFlag,
     kForceFlag,
     kQuietFlag,
 };

@@ -32,6 +32,7 @@ constexpr FlagSpec kRecordFlags[] = {
      .help = "keep no copy of the output",
      .kind = FlagKind::kSwitch},
     kNoGpuFlag,
+    kAllGpusFlag,
     kForceFlag,
     kQuietFlag,
 };

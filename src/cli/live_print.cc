@@ -68,7 +68,11 @@ class Printer : public LivePrinter {
   void Tick(int64_t now_ns) override {
     if (now_ns < next_due_ns_) return;
     next_due_ns_ = now_ns + period_ns_;
-    for (const auto& [entity, gpu] : gpus_) Print(render::LiveGpuLine(base::WallNs(), gpu));
+    for (const auto& [entity, gpu] : gpus_) {
+      const bool read = gpu.utilization_ratio || gpu.memory_used_bytes;
+      if (!read && others_.contains(entity)) continue;  // another job's
+      Print(render::LiveGpuLine(base::WallNs(), gpu));
+    }
   }
 
   void Write(const model::Record& record) override {
@@ -91,6 +95,10 @@ class Printer : public LivePrinter {
     render::LiveGpu& gpu = gpus_[entity.id];
     for (const auto& [key, value] : entity.labels) {
       if (key == "gpu") gpu.gpu = static_cast<int32_t>(base::ParseInt(value).value_or(0));
+    }
+    others_.erase(entity.id);
+    for (const auto& [key, value] : entity.attributes) {
+      if (key == "job" && value == "no") others_.insert(entity.id);
     }
   }
 
@@ -226,6 +234,7 @@ class Printer : public LivePrinter {
   std::string path_;
   int64_t next_due_ns_ = 0;
   std::map<model::EntityId, render::LiveGpu> gpus_;
+  std::set<model::EntityId> others_;  // GPUs that are not the job's
   std::map<model::SeriesId, model::SeriesDef> series_;
   std::map<std::string, double> cpu_;  // by label
   std::optional<double> memory_total_;

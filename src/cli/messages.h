@@ -31,8 +31,11 @@ inline constexpr int kCaptureBytes = 32 * 1024;
 inline constexpr char kRelayDrained = 'D';
 inline constexpr char kRelayStreamClosed = '0';
 
-// Recorder -> sampler: one byte.
+// Recorder -> sampler: this byte alone; or this byte and the name of a GPU that the training uses,
+// its UUID or bus id.
 inline constexpr char kSampleNow = 'S';
+inline constexpr char kGpuNamed = 'G';
+inline constexpr int kLongestGpuName = 96;
 
 // The descriptors that a recorder lives on. -1 where there is none (attach has no launcher).
 struct RecorderChannels {

@@ -28,6 +28,10 @@ inline constexpr FlagSpec kTagFlag = {.name = "tag",
                                       .value_name = "KEY=VALUE",
                                       .help = "label of the run, repeatable",
                                       .kind = FlagKind::kRepeated};
+inline constexpr FlagSpec kAllGpusFlag = {.name = "all-gpus",
+                                          .value_name = "",
+                                          .help = "record GPUs that are not this job's, too",
+                                          .kind = FlagKind::kSwitch};
 inline constexpr FlagSpec kNoGpuFlag = {
     .name = "no-gpu", .value_name = "", .help = "start no GPU sampler", .kind = FlagKind::kSwitch};
 inline constexpr FlagSpec kForceFlag = {.name = "force",

@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/json_writer.h"
+#include "base/strings.h"
 #include "cli/attach_target.h"
 #include "cli/event_receiver.h"
 #include "cli/live_print.h"
@@ -56,6 +57,8 @@ class RecorderSink : public model::Sink {
   // Events since the last call that make the next sample or flush due at once.
   bool TakeBoundary() { return std::exchange(boundary_, false); }
   uint64_t epochs() const { return epochs_; }
+  // Lists of GPUs that the training named since the last call.
+  std::vector<std::string> TakeNamedGpus() { return std::exchange(named_gpus_, {}); }
 
  private:
   void Note(const model::Event& event) {
@@ -65,12 +68,16 @@ class RecorderSink : public model::Sink {
                           event.kind == EventKind::kEpochBegin ||
                           event.kind == EventKind::kEpochEnd || event.kind == EventKind::kException;
     boundary_ = boundary_ || boundary;
+    if (const auto gpus = event.Text("gpus"); gpus && event.kind != EventKind::kSource) {
+      named_gpus_.emplace_back(*gpus);
+    }
     if (event.kind == EventKind::kEpochEnd && event.rank.value_or(0) <= 0) ++epochs_;
   }
   RecordWriter& writer_;
   LivePrinter* printer_;
   bool boundary_ = false;
   uint64_t epochs_ = 0;
+  std::vector<std::string> named_gpus_;
 };
 
 class Recorder {
@@ -116,7 +123,7 @@ class Recorder {
         ingest::ProtocolDecoder::Options{.not_before_ns = OldestEventNs(start)});
     capture_ = std::make_unique<LogCapture>(*sink_);
     EPM_ASSIGN(receiver_, EventReceiver::Start(channels_.event_socket));
-    sampler_ = SamplerLink::Make(*registry_, *sink_, settings_.interval_ns);
+    sampler_ = SamplerLink::Make(*registry_, *sink_, settings_);
     next_anchor_ns_ = started_ns_ + kAnchorPeriodNs;
     return {};
   }
@@ -201,6 +208,11 @@ class Recorder {
     TakeCapture();
     TakeEvents(receiver_->Take(&events_dropped_));
     const int64_t now_ns = base::MonotonicNs();
+    for (const std::string& list : sink_->TakeNamedGpus()) {
+      for (const std::string_view name : base::Split(list, ',')) {
+        sampler_->NameGpu(std::string(base::Trim(name)));
+      }
+    }
     if (sink_->TakeBoundary()) SampleBoundary(now_ns);
     if (schedule_ && schedule_->NextDueNs() <= now_ns) schedule_->RunDue(now_ns);
     sampler_->Maintain(now_ns);

@@ -241,6 +241,7 @@ base::Result<RunSettings> MakeRunSettings(const Arguments& arguments) {
   settings.hooks = !arguments.Has("no-hooks");
   settings.capture_output = !arguments.Has("no-capture");
   settings.gpu = !arguments.Has("no-gpu");
+  settings.all_gpus = arguments.Has("all-gpus");
   settings.force = arguments.Has("force");
   settings.quiet = arguments.Has("quiet");
   settings.json = arguments.json();

@@ -23,7 +23,8 @@ struct RunSettings {
   bool hooks = true;
   bool capture_output = true;
   bool gpu = true;
-  bool force = false;  // an existing run file is replaced
+  bool all_gpus = false;  // record GPUs that are not the job's, too
+  bool force = false;     // an existing run file is replaced
   bool quiet = false;
   bool json = false;     // what is said on stderr is one JSON object a line
   model::Labels labels;  // --tag k=v

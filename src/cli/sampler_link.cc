@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <set>
 #include <string>
 
 #include "base/bytes.h"
@@ -69,8 +70,11 @@ class SeenSeriesSink : public model::Sink {
 
 class Link : public SamplerLink {
  public:
-  Link(model::Registry& registry, model::Sink& sink, int64_t interval_ns)
-      : registry_(registry), sink_(sink), interval_ns_(interval_ns) {}
+  Link(model::Registry& registry, model::Sink& sink, const RunSettings& settings)
+      : registry_(registry),
+        sink_(sink),
+        interval_ns_(settings.interval_ns),
+        all_gpus_(settings.all_gpus) {}
   ~Link() override { Kill(); }
 
   void Start(int32_t training_pid) override {
@@ -109,6 +113,11 @@ class Link : public SamplerLink {
         ::send(channel_.get(), &kSampleNow, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
   }
 
+  void NameGpu(const std::string& name) override {
+    if (name.empty() || name.size() > kLongestGpuName || !named_gpus_.insert(name).second) return;
+    SendName(name);
+  }
+
   void Stop() override {
     SampleNow();
     const int64_t asked_ns = base::MonotonicNs();
@@ -123,6 +132,13 @@ class Link : public SamplerLink {
   }
 
  private:
+  void SendName(const std::string& name) {
+    if (!channel_.valid()) return;
+    const std::string message = kGpuNamed + name;
+    [[maybe_unused]] const ssize_t n =
+        ::send(channel_.get(), message.data(), message.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  }
+
   int64_t SilenceNs() const { return std::max(kLongestSilenceNs, 10 * interval_ns_); }
 
   void Spawn() {
@@ -132,12 +148,13 @@ class Link : public SamplerLink {
     channel_ = base::UniqueFd(ends[0]);
     const base::UniqueFd theirs(ends[1]);
     // Only async-signal-safe calls between fork and exec: other threads are running.
-    const std::vector<std::string> words = {
+    std::vector<std::string> words = {
         "epochmeter",    "internal-sampler",           "--channel",  std::to_string(theirs.get()),
         "--interval-ns", std::to_string(interval_ns_), "--root-pid", std::to_string(training_pid_)};
+    if (all_gpus_) words.emplace_back("--all-gpus");
     std::vector<char*> argv;
     argv.reserve(words.size() + 1);
-    for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
+    for (std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
     argv.push_back(nullptr);
     const int bytes = 1 << 20;
     ::setsockopt(theirs.get(), SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
@@ -152,6 +169,7 @@ class Link : public SamplerLink {
       channel_.Reset();
       return Delay();
     }
+    for (const std::string& name : named_gpus_) SendName(name);
     started_ns_ = base::MonotonicNs();
     remap_ = std::make_unique<model::RemapSink>(registry_, seen_);
   }
@@ -224,6 +242,8 @@ class Link : public SamplerLink {
   model::Registry& registry_;
   model::Sink& sink_;
   int64_t interval_ns_;
+  bool all_gpus_;
+  std::set<std::string> named_gpus_;
   int32_t training_pid_ = 0;
   pid_t pid_ = -1;
   pid_t dying_pid_ = -1;  // killed, not yet dead
@@ -241,8 +261,8 @@ class Link : public SamplerLink {
 }  // namespace
 
 std::unique_ptr<SamplerLink> SamplerLink::Make(model::Registry& registry, model::Sink& sink,
-                                               int64_t interval_ns) {
-  return std::make_unique<Link>(registry, sink, interval_ns);
+                                               const RunSettings& settings) {
+  return std::make_unique<Link>(registry, sink, settings);
 }
 
 }  // namespace epochmeter::cli

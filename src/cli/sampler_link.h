@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "cli/run_settings.h"
 #include "model/registry.h"
@@ -14,7 +15,7 @@ class SamplerLink {
  public:
   // Borrows registry and sink. Nothing is started yet.
   static std::unique_ptr<SamplerLink> Make(model::Registry& registry, model::Sink& sink,
-                                           int64_t interval_ns);
+                                           const RunSettings& settings);
   virtual ~SamplerLink() = default;
 
   // Starts it for a training; at once.
@@ -26,6 +27,8 @@ class SamplerLink {
   // Takes what came, notices death and silence, restarts when it is time.
   virtual void Maintain(int64_t now_ns) = 0;
   virtual void SampleNow() = 0;
+  // A GPU that the training says it uses, by UUID or bus id; kept for the next sampler as well.
+  virtual void NameGpu(const std::string& name) = 0;
   // A last sample, waited for at most 300 ms, then the process is ended.
   virtual void Stop() = 0;
 };

@@ -27,6 +27,10 @@ constexpr FlagSpec kFlags[] = {
     {.name = "channel", .value_name = "FD", .help = "the recorder's socket"},
     {.name = "interval-ns", .value_name = "N", .help = "tick"},
     {.name = "root-pid", .value_name = "PID", .help = "the training"},
+    {.name = "all-gpus",
+     .value_name = "",
+     .help = "those of others, too",
+     .kind = FlagKind::kSwitch},
 };
 // A packet must fit the socket buffer (about 200 KiB); a record of ours is far below.
 constexpr size_t kPacketBytes = 60 * 1024;
@@ -90,17 +94,20 @@ class ChannelSink : public model::Sink {
 };
 
 // Waits until `due_ns` or a message; false when the recorder is gone.
-bool WaitForTick(int channel, int64_t due_ns, bool* sample_now) {
+bool WaitForTick(int channel, int64_t due_ns, bool* sample_now, collect::JobScope* job) {
   const int64_t wait_ns = std::max<int64_t>(0, due_ns - base::MonotonicNs());
   timespec timeout{.tv_sec = wait_ns / base::kNsPerSecond, .tv_nsec = wait_ns % base::kNsPerSecond};
   pollfd poll_one{.fd = channel, .events = POLLIN, .revents = 0};
   if (::ppoll(&poll_one, 1, &timeout, nullptr) <= 0) return true;
-  char message = 0;
+  char message[1 + kLongestGpuName];
   for (;;) {
-    const ssize_t n = ::recv(channel, &message, 1, MSG_DONTWAIT);
+    const ssize_t n = ::recv(channel, message, sizeof message, MSG_DONTWAIT);
     if (n == 0) return false;
     if (n < 0) return errno == EAGAIN || errno == EINTR;
-    *sample_now = *sample_now || message == kSampleNow;
+    *sample_now = *sample_now || message[0] == kSampleNow;
+    if (message[0] == kGpuNamed) {
+      job->named_gpus.emplace_back(message + 1, static_cast<size_t>(n - 1));
+    }
   }
 }
 
@@ -119,7 +126,10 @@ int RunSampler(const Arguments& arguments) {
   const model::Env env;
   ChannelSink sink(static_cast<int>(*channel));
   model::Registry registry(sink);
-  const collect::JobScope job{.root_pid = static_cast<int32_t>(*root_pid), .cgroup = ""};
+  collect::JobScope job{.root_pid = static_cast<int32_t>(*root_pid),
+                        .cgroup = "",
+                        .excluded_pids = {},
+                        .all_gpus = arguments.Has("all-gpus")};
   collect::nvml::Session session(collect::nvml::LibraryOptionsFromEnv());
   const collect::SourceContext context{.env = env,
                                        .registry = registry,
@@ -129,7 +139,7 @@ int RunSampler(const Arguments& arguments) {
                                        .nvml = &session};
   const auto schedule = collect::Schedule::Make(context, collect::GpuSources(), "sampler");
   for (bool sample_now = false; sink.Send(); sample_now = false) {
-    if (!WaitForTick(static_cast<int>(*channel), schedule->NextDueNs(), &sample_now)) break;
+    if (!WaitForTick(static_cast<int>(*channel), schedule->NextDueNs(), &sample_now, &job)) break;
     const int64_t now_ns = base::MonotonicNs();
     if (sample_now) schedule->RunAllNow(now_ns);
     if (schedule->NextDueNs() <= now_ns) schedule->RunDue(now_ns);
