@@ -5,6 +5,7 @@
 
 #include "base/json_writer.h"
 #include "cli/open_run.h"
+#include "cli/writer_metrics.h"
 #include "collect/schedule.h"
 #include "collect/sources.h"
 #include "export/exporters.h"
@@ -29,6 +30,9 @@ std::vector<ListedMetric> AllMetrics() {
   }
   for (const model::MetricDef& metric : collect::ScheduleMetrics()) {
     all.push_back({"schedule", &metric});
+  }
+  for (const model::MetricDef& metric : WriterMetrics::Metrics()) {
+    all.push_back({"recorder.file", &metric});
   }
   for (const model::MetricDef& metric : ingest::ClientMetrics()) all.push_back({"client", &metric});
   return all;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/record_writer.h"
 
+#include <sys/statvfs.h>
+
 #include <cerrno>
 #include <condition_variable>
 #include <cstdio>
@@ -49,8 +51,9 @@ size_t SizeOf(const model::Record& record) {
 
 class ThreadedWriter : public RecordWriter {
  public:
-  explicit ThreadedWriter(std::unique_ptr<RunWriter> writer)
+  ThreadedWriter(std::unique_ptr<RunWriter> writer, std::string path)
       : writer_(std::move(writer)),
+        path_(std::move(path)),
         info_(writer_->info()),
         entities_(writer_->entities()),
         series_(writer_->series()) {}
@@ -88,6 +91,10 @@ class ThreadedWriter : public RecordWriter {
     return writer_->Finish(end);
   }
 
+  Figures figures() const override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return figures_;
+  }
   const std::optional<model::RunInfo>& info() const override { return info_; }
   const std::vector<model::EntityDef>& entities() const override { return entities_; }
   const std::vector<model::SeriesDef>& series() const override { return series_; }
@@ -107,7 +114,23 @@ class ThreadedWriter : public RecordWriter {
       WriteQueued();
       const base::Result<> flushed = writer_->Flush();
       Judge(flushed);
+      NoteFigures();
     }
+  }
+
+  // On this thread, which may wait for a file server that does not answer.
+  void NoteFigures() {
+    const runfile::WriterStats& stats = writer_->stats();
+    Figures figures{.flushes = stats.flushes,
+                    .bytes_written = stats.bytes_written,
+                    .last_flush_ns = stats.last_flush_ns,
+                    .disk_free_bytes = {}};
+    struct statvfs info {};
+    if (::statvfs(path_.c_str(), &info) == 0) {
+      figures.disk_free_bytes = static_cast<uint64_t>(info.f_bavail) * info.f_frsize;
+    }
+    const std::lock_guard<std::mutex> lock(mutex_);
+    figures_ = figures;
   }
 
   // False when stopping.
@@ -170,10 +193,12 @@ class ThreadedWriter : public RecordWriter {
   }
 
   const std::unique_ptr<RunWriter> writer_;  // of the thread; of the caller of Finish after Join
+  const std::string path_;
   const std::optional<model::RunInfo> info_;
   const std::vector<model::EntityDef> entities_;
   const std::vector<model::SeriesDef> series_;
-  std::mutex mutex_;  // guards the next five
+  mutable std::mutex mutex_;  // guards the next six
+  Figures figures_;
   std::vector<model::Record> queue_;
   size_t queued_bytes_ = 0;
   uint64_t overflow_ = 0;
@@ -199,7 +224,7 @@ base::Result<std::unique_ptr<RecordWriter>> RecordWriter::Open(const std::string
     writer = RunWriter::Create(path, writer_options);
   }
   if (!writer.ok()) return writer.error();
-  auto threaded = std::make_unique<ThreadedWriter>(std::move(writer).value());
+  auto threaded = std::make_unique<ThreadedWriter>(std::move(writer).value(), path);
   EPM_TRY(threaded->Start());
   return std::unique_ptr<RecordWriter>(std::move(threaded));
 }

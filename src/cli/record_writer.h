@@ -24,6 +24,13 @@ class RecordWriter : public model::Sink {
     bool resume = false;  // continue the file of a recorder that died
     bool force = false;   // replace an existing file
   };
+  // As of the last flush.
+  struct Figures {
+    uint64_t flushes = 0;
+    uint64_t bytes_written = 0;
+    int64_t last_flush_ns = 0;
+    std::optional<uint64_t> disk_free_bytes;
+  };
   static constexpr int64_t kFlushPeriodNs = base::kNsPerSecond / 2;
   static constexpr size_t kMaxQueuedBytes = size_t{32} << 20;
 
@@ -33,6 +40,7 @@ class RecordWriter : public model::Sink {
   virtual void FlushSoon() = 0;
   // Ends the file in order; the writer takes no more records. The error says what is missing.
   virtual base::Result<> Finish(const model::RunEnd& end) = 0;
+  virtual Figures figures() const = 0;
   // What a resumed file holds already, as it was when it was opened.
   virtual const std::optional<model::RunInfo>& info() const = 0;
   virtual const std::vector<model::EntityDef>& entities() const = 0;

@@ -19,6 +19,7 @@
 #include "base/json_writer.h"
 #include "base/strings.h"
 #include "cli/attach_target.h"
+#include "cli/core_keeper.h"
 #include "cli/event_receiver.h"
 #include "cli/live_print.h"
 #include "cli/log_capture.h"
@@ -26,6 +27,7 @@
 #include "cli/record_writer.h"
 #include "cli/run_facts.h"
 #include "cli/sampler_link.h"
+#include "cli/writer_metrics.h"
 #include "collect/schedule.h"
 #include "collect/sources.h"
 #include "ingest/protocol.h"
@@ -112,6 +114,8 @@ class Recorder {
     for (const model::SeriesDef& series : writer_->series()) {
       registry_->AddSeries(series.entity, series.metric, series.period_ns);
     }
+    cores_ = std::make_unique<CoreKeeper>(env_, *sink_);
+    writer_metrics_ = std::make_unique<WriterMetrics>(*registry_, *sink_);
     started_ns_ = base::MonotonicNs();
     // Written again after a restart: the recorder before may have died before it was on disk. The
     // file keeps the first.
@@ -170,6 +174,7 @@ class Recorder {
                                .tick_ns = settings_.interval_ns,
                                .job = job_});
     schedule_ = collect::Schedule::Make(*context_, collect::HostSources(), "recorder");
+    cores_->Follow(pid, base::MonotonicNs());
     if (settings_.gpu) sampler_->Start(pid);
     if (start != nullptr && start->training_start_ticks != 0) {
       training_start_ticks_ = start->training_start_ticks;
@@ -191,6 +196,7 @@ class Recorder {
 
   int64_t NextDueNs() const {
     int64_t due_ns = std::min(next_anchor_ns_, sampler_->NextDueNs());
+    due_ns = std::min(due_ns, cores_->NextDueNs());
     if (schedule_) due_ns = std::min(due_ns, schedule_->NextDueNs());
     if (printer_) due_ns = std::min(due_ns, printer_->NextDueNs());
     if (ended_) due_ns = std::min(due_ns, ended_ns_ + kLastOutputNs);
@@ -216,6 +222,8 @@ class Recorder {
     if (sink_->TakeBoundary()) SampleBoundary(now_ns);
     if (schedule_ && schedule_->NextDueNs() <= now_ns) schedule_->RunDue(now_ns);
     sampler_->Maintain(now_ns);
+    cores_->Maintain(now_ns);
+    writer_metrics_->Maintain(now_ns, *writer_);
     if (printer_) printer_->Tick(now_ns);
     if (next_anchor_ns_ <= now_ns) {
       sink_->Write(model::Anchor{.clocks = base::ReadClockAnchor()});
@@ -366,6 +374,8 @@ class Recorder {
   std::unique_ptr<LogCapture> capture_;
   std::unique_ptr<EventReceiver> receiver_;
   std::unique_ptr<SamplerLink> sampler_;
+  std::unique_ptr<CoreKeeper> cores_;
+  std::unique_ptr<WriterMetrics> writer_metrics_;
   std::unique_ptr<collect::SourceContext> context_;
   std::unique_ptr<collect::Schedule> schedule_;
   base::UniqueFd training_;  // pidfd
