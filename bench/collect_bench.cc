@@ -8,6 +8,7 @@
 #include <csignal>
 #include <vector>
 
+#include "collect/host_sources.h"
 #include "collect/schedule.h"
 #include "collect/sources.h"
 
@@ -41,6 +42,36 @@ class IdleProcesses {
   std::vector<pid_t> pids_;
 };
 
+// A launcher, its ranks, and their workers. Environments are those of this process: what is
+// measured is the reading, not the ranks.
+class RankTree {
+ public:
+  RankTree(int ranks, int64_t workers) : root_(::fork()) {
+    if (root_ != 0) {
+      ::usleep(500'000);  // until all are there
+      return;
+    }
+    ::setpgid(0, 0);
+    for (int rank = 0; rank < ranks; ++rank) {
+      if (::fork() != 0) continue;
+      for (int64_t i = 0; i < workers && ::fork() != 0; ++i) {
+      }
+      break;
+    }
+    for (;;) ::pause();
+  }
+  RankTree(const RankTree&) = delete;
+  RankTree& operator=(const RankTree&) = delete;
+  ~RankTree() {
+    ::kill(-root_, SIGKILL);
+    ::waitpid(root_, nullptr, 0);
+  }
+  pid_t root() const { return root_; }
+
+ private:
+  pid_t root_;
+};
+
 class NoSink : public model::Sink {
  public:
   void Write(const model::Record&) override {}
@@ -68,7 +99,22 @@ void BM_HostTick(benchmark::State& state) {
     schedule->RunDue(t_ns);
   }
 }
-BENCHMARK(BM_HostTick)->Arg(1)->Arg(250)->Unit(benchmark::kMicrosecond);
+BENCHMARK(BM_HostTick)->Arg(1)->Arg(64)->Arg(250)->Unit(benchmark::kMicrosecond);
+
+// A run of 8 ranks with 24 workers each, all of them children of a launcher: every process is read.
+void BM_ProcessTree(benchmark::State& state) {
+  const RankTree tree(8, state.range(0));
+  Bench bench(tree.root());
+  auto source = kProcessTree.Make(bench.context());
+  if (!source.ok()) return state.SkipWithError(source.error().Message().c_str());
+  int64_t t_ns = 0;
+  for (auto _ : state) {
+    model::Samples out{.t_ns = t_ns += base::kNsPerSecond, .values = {}};
+    if (!source.value()->Sample(out).ok()) state.SkipWithError("cannot read");
+    benchmark::DoNotOptimize(out);
+  }
+}
+BENCHMARK(BM_ProcessTree)->Arg(7)->Arg(24)->Unit(benchmark::kMicrosecond);
 
 void BM_Source(benchmark::State& state) {
   const IdleProcesses processes(64);
@@ -84,7 +130,7 @@ void BM_Source(benchmark::State& state) {
     benchmark::DoNotOptimize(out);
   }
 }
-BENCHMARK(BM_Source)->DenseRange(0, 6)->Unit(benchmark::kMicrosecond);
+BENCHMARK(BM_Source)->DenseRange(0, 14)->Unit(benchmark::kMicrosecond);
 
 }  // namespace
 }  // namespace epochmeter::collect
