@@ -13,6 +13,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 #include <memory>
 
 #include "base/clock.h"
@@ -36,6 +37,9 @@
 namespace epochmeter::cli {
 namespace {
 
+// On client events in one turn of the loop, and at the end of the run.
+constexpr int64_t kEventsTurnNs = base::kNsPerSecond / 5;
+constexpr int64_t kLastEventsNs = base::kNsPerSecond / 2;
 constexpr int64_t kAnchorPeriodNs = 300 * base::kNsPerSecond;
 // After the training's end: how long the copy of its last output is waited for.
 constexpr int64_t kLastOutputNs = 3 * base::kNsPerSecond / 2;
@@ -209,11 +213,13 @@ class Recorder {
   }
 
   void Step() {
-    Wait(NextDueNs());
+    Wait(backlog_.empty() ? NextDueNs() : base::MonotonicNs());
     TakeControl();
     TakeCapture();
-    TakeEvents(receiver_->Take(&events_dropped_));
+    if (backlog_.empty()) backlog_ = receiver_->Take(&events_dropped_);
+    TakeEvents(base::MonotonicNs() + kEventsTurnNs);
     const int64_t now_ns = base::MonotonicNs();
+    if (now_ns - dropped_told_ns_ >= base::kNsPerSecond) TellDropped(now_ns);
     for (const std::string& list : sink_->TakeNamedGpus()) {
       for (const std::string_view name : base::Split(list, ',')) {
         sampler_->NameGpu(std::string(base::Trim(name)));
@@ -316,30 +322,47 @@ class Recorder {
     }
   }
 
-  void TakeEvents(const std::vector<Datagram>& datagrams) {
+  // Takes from the backlog, for some time only: a flood must not keep us from the rest.
+  void TakeEvents(int64_t until_ns) {
     const int64_t now_ns = base::MonotonicNs();
-    for (const Datagram& datagram : datagrams) {
+    size_t taken = 0;
+    for (const Datagram& datagram : backlog_) {
+      if (taken % 64 == 63 && base::MonotonicNs() > until_ns) break;
+      ++taken;
       const std::optional<int32_t> sender =
           datagram.pid > 0 ? std::optional<int32_t>(datagram.pid) : std::nullopt;
       decoder_->Decode(datagram.bytes, now_ns, sender);
     }
+    backlog_.erase(backlog_.begin(), backlog_.begin() + static_cast<std::ptrdiff_t>(taken));
     decoder_->Flush(now_ns);
+  }
+
+  // What was not told yet; a flood may end with us, so it is not left to the end.
+  void TellDropped(int64_t now_ns) {
+    const uint64_t fresh = events_dropped_ - std::exchange(dropped_told_, events_dropped_);
+    if (fresh == 0) return;
+    dropped_told_ns_ = now_ns;
+    sink_->Write(model::Loss{.t_ns = now_ns,
+                             .severity = model::LossSeverity::kDataLoss,
+                             .kind = "recorder.events_dropped",
+                             .count = fresh,
+                             .detail = "client events that came faster than they could be taken",
+                             .help = "Send fewer events, or give the recorder a core."});
   }
 
   int Finish() {
     TakeCapture();
-    TakeEvents(receiver_->Drain(&events_dropped_));
+    // The launcher waits two seconds for the file's end, however much a flood has left.
+    const int64_t until_ns = base::MonotonicNs() + kLastEventsNs;
+    TakeEvents(until_ns);
+    std::vector<Datagram> last = receiver_->Drain(&events_dropped_);
+    std::move(last.begin(), last.end(), std::back_inserter(backlog_));
+    TakeEvents(until_ns);
+    events_dropped_ += backlog_.size();
     sampler_->Stop();
     decoder_->Flush(base::MonotonicNs(), true);
     capture_->Finish(base::MonotonicNs());
-    if (events_dropped_ > 0) {
-      sink_->Write(model::Loss{.t_ns = base::MonotonicNs(),
-                               .severity = model::LossSeverity::kDataLoss,
-                               .kind = "recorder.events_dropped",
-                               .count = events_dropped_,
-                               .detail = "client events that found 16 MiB of events waiting",
-                               .help = "Send fewer events, or give the recorder a core."});
-    }
+    TellDropped(base::MonotonicNs());
     const base::Result<> result = writer_->Finish(end_);
     printer_.reset();
     if (!result.ok()) {
@@ -383,7 +406,9 @@ class Recorder {
   int64_t leave_at_ns_ = 0;  // 0: at the training's end
   int64_t started_ns_ = 0, run_began_ns_ = 0, ended_ns_ = 0, next_anchor_ns_ = 0;
   bool resumed_ = false;
-  uint64_t events_dropped_ = 0;
+  std::vector<Datagram> backlog_;  // received, not yet understood
+  uint64_t events_dropped_ = 0, dropped_told_ = 0;
+  int64_t dropped_told_ns_ = 0;
   bool control_open_ = true, ended_ = false, finished_ = false;
   model::RunEnd end_;
 };
