@@ -81,7 +81,7 @@ def cpu_s(pid):
 
 
 def test_malformed_datagrams_are_counted_and_harm_nothing(tool):
-    """The training waits for a file before its last epoch, so that the flood falls into it."""
+    """The training waits in its last step until the flood is over."""
     script = tool.tmp / "train.py"
     gate = tool.tmp / "flood.done"
     script.write_text(
