@@ -175,6 +175,16 @@ void AddSeriesFigures(const Run& run, Report* report) {
   AddFrameworkFigures(reader, targets);
 }
 
+// Why it is not known which GPUs are the job's: what the sampler said of the environment, or that
+// nobody said anything. Empty for a run without a job, such as an imported log of a machine.
+std::string WhyGpusUnknown(const Run& run, const std::vector<RankEvents>& ranks) {
+  const auto choice = std::find_if(run.events.rbegin(), run.events.rend(),
+                                   [](const Event& event) { return event.name == "gpu.choice"; });
+  if (choice == run.events.rend()) return ranks.empty() ? "" : std::string(kJobGpusUnknown);
+  const std::string_view note = choice->Text("note").value_or("");
+  return std::string(note.empty() ? kJobGpusUnknown : note);
+}
+
 }  // namespace
 
 Report BuildReport(const Run& run, const ReportOptions& options) {
@@ -201,8 +211,10 @@ Report BuildReport(const Run& run, const ReportOptions& options) {
   }
   report.energy_j = SumEnergy(gpus);
   if (!job.gpus && report.gpus.size() > 1) {
-    report.not_measured.push_back(
-        {.subject = "which GPUs are the job's", .reason = std::string(kJobGpusUnknown)});
+    const std::string reason = WhyGpusUnknown(run, ranks);
+    if (!reason.empty()) {
+      report.not_measured.push_back({.subject = "which GPUs are the job's", .reason = reason});
+    }
   }
   std::vector<model::NotMeasured> missing = FindNotMeasured(run, report);
   std::move(missing.begin(), missing.end(), std::back_inserter(report.not_measured));
