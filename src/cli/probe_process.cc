@@ -186,7 +186,7 @@ void WaitFor(std::span<Child*> children) {
 
 // What stands for a reason where a source gave neither a value nor one.
 std::string WithoutReason(const collect::ProbeOutput& output) {
-  if (output.ended_badly.empty()) return "the source had nothing to read here";
+  if (output.ended_badly.empty()) return "none was found here";
   return "the process that read it " + output.ended_badly;
 }
 

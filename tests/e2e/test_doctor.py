@@ -321,6 +321,15 @@ def test_frameworks_are_found_without_importing_them(machine):
     assert not list(machine.tool.tmp.rglob("imported"))
 
 
+def test_a_pyenv_shim_is_followed(machine):
+    machine.write("pyenv/shims/python3", "#!/bin/sh\n")
+    (machine.root / "pyenv/shims/python3").chmod(0o755)
+    machine.write("pyenv/version", "3.11.4\n")
+    machine.write("pyenv/versions/3.11.4/lib/python3.11/site-packages/jax-0.4.30.dist-info/METADATA", "")
+    data = machine.doctor("--no-gpu", PATH="/pyenv/shims", PYENV_VERSION="")
+    assert "jax 0.4.30" in one(data, "recording.python", "ok")["what"]
+
+
 def test_launcher_facts(machine):
     said = one(machine.doctor("--no-gpu", SLURM_JOB_ID="4711"), "recording.launcher", "info")["what"]
     assert "Slurm job 4711" in said

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // NVML names processes by the pids of the host. In a pid namespace of one's own these name nobody,
 // or somebody else.
+#include <unistd.h>
+
 #include "collect/checks/check_list.h"
 #include "collect/checks/look.h"
+#include "collect/pid_namespace.h"
 
 namespace epochmeter::collect {
 namespace {
@@ -15,6 +18,9 @@ model::CheckFacts Run(const CheckContext& context) {
   const std::string container = ContainerKind(context);
   if (space.empty()) return {};
   if (space == kFirstNamespace) return {Ok("pids here are those of the host")};
+  const int32_t pid = context.pid > 0 ? context.pid : ::getpid();
+  const InitialProc host = FindInitialProc(context.Path("/proc"), HostProcFromEnv(), pid);
+  if (host.known()) return {Ok("pids of the host are known through " + host.root)};
   const std::string what =
       "a pid namespace of its own" + (container.empty() ? "" : " (" + container + ")");
   if (!HasNvidia(context)) {

@@ -47,9 +47,18 @@ std::vector<std::string> Libraries(const std::string& prefix) {
   return found;
 }
 
-std::vector<std::string> PackageFolders(const CheckContext& context, const std::string& python) {
+// The folder that holds bin/python. A shim of pyenv starts the version that a file names.
+std::string PrefixOf(const std::string& python) {
   const std::string bin = python.substr(0, python.rfind('/'));
   const std::string prefix = bin.substr(0, bin.rfind('/'));
+  if (!base::EndsWith(bin, "/shims")) return prefix;
+  std::string version = EnvironmentOf("PYENV_VERSION");
+  if (version.empty()) version = ReadTrimmed(prefix + "/version").value_or("");
+  const auto names = base::SplitWhitespace(version);
+  return names.empty() ? prefix : prefix + "/versions/" + std::string(names.front());
+}
+
+std::vector<std::string> PackageFolders(const CheckContext& context, const std::string& prefix) {
   std::vector<std::string> folders;
   for (const auto part : base::Split(EnvironmentOf("PYTHONPATH"), ':')) {
     if (!part.empty()) folders.push_back(context.Path(part));
@@ -100,13 +109,14 @@ model::CheckFacts Run(const CheckContext& context) {
                          "activate the training's environment first, then ask again"));
     return facts;
   }
+  const std::string prefix = PrefixOf(python);
   std::vector<std::string> frameworks;
-  for (const std::string& folder : PackageFolders(context, python)) {
+  for (const std::string& folder : PackageFolders(context, prefix)) {
     for (const std::string& name : NamesIn(folder)) {
       if (const auto framework = FrameworkOf(name)) frameworks.push_back(*framework);
     }
   }
-  const auto libraries = Libraries(python.substr(0, python.rfind("/bin/")));
+  const auto libraries = Libraries(prefix);
   if (!libraries.empty() && TooOld(libraries.back())) {
     facts.push_back(Limited("this Python is too old for the hooks", python + " is below 3.8",
                             "use Python 3.8 or newer, or send events by the protocol"));
