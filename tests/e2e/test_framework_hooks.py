@@ -26,7 +26,7 @@ class Recorded:
         self.rows = self.report["epochs"]
         events = tool.export_jsonl()
         self.steps = [e for e in events if e.get("event") == "step"]
-        self.ends = [e["fields"] for e in events if e.get("event") == "train_end"]
+        self.ends = [{"type": e.get("name"), **e["fields"]} for e in events if e.get("event") == "train_end"]
         self.source = self.report["run"]["progress_source"]
 
     def check_epochs(self, steps):
