@@ -25,6 +25,7 @@ constexpr uint32_t kRoom = 128;  // fewer than 72 entries are refused, whatever 
 constexpr uint32_t kMostRoom = 8192;
 constexpr uint32_t kPidMax = 4194304;  // the kernel's PID_MAX_LIMIT
 constexpr size_t kMostProcesses = 256;
+constexpr uint64_t kSameStampUs = 1000;  // windows are 0.16 s long at least
 
 struct Row {
   uint32_t pid;
@@ -158,7 +159,9 @@ class ProcessUtilizationSource final : public Source {
     }
     kept.newest_us = std::max(kept.newest_us, row.stamp_us);
     auto found = kept.processes.find(row.pid);
-    if (found != kept.processes.end() && row.stamp_us <= found->second.stamp_us) return;
+    if (found != kept.processes.end() && row.stamp_us <= found->second.stamp_us + kSameStampUs) {
+      return;
+    }
     if (!Lives(row.pid)) return;  // ended, or its number means nothing in this container
     if (found == kept.processes.end()) {
       if (kept.processes.size() >= kMostProcesses) return;

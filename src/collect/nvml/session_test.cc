@@ -2,6 +2,9 @@
 #include "collect/nvml/session.h"
 
 #include <gmock/gmock.h>
+#include <time.h>
+
+#include <cerrno>
 
 #include "collect/nvml/replay_fixture.h"
 
@@ -125,6 +128,63 @@ TEST_F(SessionTest, DoesNotSuspectADeviceWhoseOtherCallsAnswer) {
     Sample(*utilization, t_s);
     EXPECT_EQ(Value(Sample(*power, t_s), "gpu.power"), 1.0);
   }
+}
+
+TEST_F(SessionTest, CallsRevokedAccessByItsNameAndTellsItsBeginAndEndOnce) {
+  Play(R"({"devices":{"count":1,"values":{"util_gpu":50,"util_mem":5,"minor":0}},
+      "faults":[{"function":"nvmlDeviceGetUtilizationRates","return":999,"times":8}]})");
+  session_ = std::make_unique<Session>(LibraryOptions{
+      .library = ReplayFolder(), .root = "/nonexistent", .try_node = [](const std::string& path) {
+        return path == "/nonexistent/dev/nvidia0" ? EPERM : ENOENT;
+      }});
+  context_->nvml = session_.get();
+  const auto source = MakeSource(kGpuUtilization);
+  for (double t_s : {0.0, 1.0, 3.0, 7.0, 15.0}) Sample(*source, t_s);
+  EXPECT_THAT(States("gpu.utilization").back(), HasSubstr("no_permission"));
+  EXPECT_THAT(States("gpu.utilization").back(), HasSubstr("device access revoked"));
+  // Tried quietly after 30, 60 and 120 s, and good again the time after.
+  std::optional<double> back_s;
+  for (double t_s = 16; t_s < 900 && !back_s; ++t_s) {
+    if (Value(Sample(*source, t_s), "gpu.utilization")) back_s = t_s;
+  }
+  EXPECT_EQ(back_s, 15 + 30 + 60 + 120 + 240);
+  EXPECT_THAT(EventNames(), ElementsAre("gpu.access_revoked", "gpu.back"));
+}
+
+TEST_F(SessionTest, KeepsTheHandleWhenTheDriverIsReplacedUnderIt) {
+  Play(R"({"devices":{"count":1,"values":{"util_gpu":50,"util_mem":5}},
+      "faults":[{"function":"nvmlDeviceGetUtilizationRates","return":18,"times":2}]})");
+  const auto source = MakeSource(kGpuUtilization);
+  const uint32_t generation = session_->devices()[0].generation;
+  EXPECT_EQ(Value(Sample(*source, 0), "gpu.utilization"), std::nullopt);
+  EXPECT_EQ(Value(Sample(*source, 59), "gpu.utilization"), std::nullopt) << "tried once a minute";
+  EXPECT_EQ(Value(Sample(*source, 60), "gpu.utilization"), std::nullopt);
+  EXPECT_EQ(Value(Sample(*source, 120), "gpu.utilization"), 0.5);
+  EXPECT_EQ(session_->devices()[0].generation, generation);
+  EXPECT_THAT(EventNames(), ElementsAre("driver.replaced"));
+}
+
+TEST_F(SessionTest, TakesInAGpuThatAppearsDuringTheRun) {
+  Play(R"({"devices":[{"count":1,"values":{"util_gpu":50,"util_mem":5}},
+      {"count":1,"values":{"util_gpu":70,"util_mem":5},"absent":[0,0.2]}]})");
+  const auto source = MakeSource(kGpuUtilization);
+  Sample(*source, 0);
+  ASSERT_EQ(session_->devices().size(), 1U);
+  const timespec time{0, 300000000};
+  nanosleep(&time, nullptr);
+  EXPECT_EQ(Value(Sample(*source, 31), "gpu.utilization", 1), 0.7);
+  EXPECT_THAT(EventNames(), ElementsAre("gpu.found"));
+}
+
+TEST_F(SessionTest, LetsGoOfNvmlOnRequestAndTakesItUpAgain) {
+  Play(R"({"devices":{"count":1,"values":{"util_gpu":50,"util_mem":5}}})");
+  const auto source = MakeSource(kGpuUtilization);
+  EXPECT_EQ(Value(Sample(*source, 0), "gpu.utilization"), 0.5);
+  session_->Release(ReplayTest::kBeginNs, 60 * base::kNsPerSecond);
+  EXPECT_FALSE(session_->usable());
+  EXPECT_EQ(Value(Sample(*source, 59), "gpu.utilization"), std::nullopt);
+  EXPECT_EQ(States("gpu.utilization").back(), "source_gone: NVML was released on request");
+  EXPECT_EQ(Value(Sample(*source, 60), "gpu.utilization"), 0.5);
 }
 
 TEST_F(SessionTest, InitialisesAgainWhenNvmlSaysItIsNotInitialised) {

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cost of each GPU source and of a whole second of the sampler, over the library that replays
+// NVML: set EPOCHMETER_NVML_LIBRARY to its folder, EPOCHMETER_REPLAY to a script of 1 or 8 GPUs and
+// EPOCHMETER_REPLAY_LATENCY to 1, so that calls take as long as they were measured to.
+#include <benchmark/benchmark.h>
+
+#include <optional>
+
+#include "collect/nvml/session.h"
+#include "collect/schedule.h"
+#include "collect/sources.h"
+
+namespace epochmeter::collect {
+namespace {
+
+class NoSink : public model::Sink {
+ public:
+  void Write(const model::Record&) override {}
+};
+
+struct GpuBench {
+  SourceContext context() {
+    return {.env = env,
+            .registry = registry,
+            .sink = sink,
+            .tick_ns = base::kNsPerSecond,
+            .job = job,
+            .nvml = &session};
+  }
+  model::Env env;
+  NoSink sink;
+  model::Registry registry{sink};
+  JobScope job;
+  nvml::Session session{nvml::LibraryOptionsFromEnv()};
+};
+
+// One reading; a second of the source's tier is s per second of the run.
+void BM_GpuSource(benchmark::State& state) {
+  const auto sources = GpuSources();
+  const auto index = static_cast<size_t>(state.range(0));
+  if (index >= sources.size()) return state.SkipWithError("no such source");
+  GpuBench bench;
+  auto source = sources[index].Make(bench.context());
+  if (!source.ok()) return state.SkipWithError(source.error().Message().c_str());
+  state.SetLabel(std::string(sources[index].name));
+  const int64_t period_ns = TierPeriodNs(sources[index].tier, base::kNsPerSecond);
+  int64_t t_ns = bench.env.monotonic_ns();
+  for (auto _ : state) {
+    model::Samples out{.t_ns = t_ns += period_ns, .values = {}};
+    benchmark::DoNotOptimize(source.value()->Sample(out).ok());
+  }
+  state.counters["period_s"] = base::SecondsFromNs(period_ns);
+  state.counters["gpus"] = static_cast<double>(bench.session.devices().size());
+}
+BENCHMARK(BM_GpuSource)->DenseRange(0, 25)->Unit(benchmark::kMicrosecond);
+
+// All sources as the sampler runs them, a second at a time.
+void BM_GpuSecond(benchmark::State& state) {
+  GpuBench bench;
+  const auto schedule = Schedule::Make(bench.context(), GpuSources(), "sampler");
+  int64_t t_ns = bench.env.monotonic_ns();
+  for (auto _ : state) {
+    t_ns += base::kNsPerSecond;
+    schedule->RunDue(t_ns);
+  }
+  state.counters["gpus"] = static_cast<double>(bench.session.devices().size());
+}
+BENCHMARK(BM_GpuSecond)->Unit(benchmark::kMicrosecond)->Iterations(60);
+
+}  // namespace
+}  // namespace epochmeter::collect
