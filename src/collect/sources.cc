@@ -8,8 +8,8 @@
 
 namespace epochmeter::collect {
 
-// Both lists are copied on their first call, when the definitions of all files
-// are there for certain.
+// Both lists are copied on their first call, when the definitions of all files are there for
+// certain.
 std::span<const SourceDef> HostSources() {
   static const std::array<SourceDef, 15> kSources = {
       kHostCpu,   kHostMemory,     kHostPressure, kHostDisk,    kHostNetwork,
