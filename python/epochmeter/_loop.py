@@ -38,6 +38,8 @@ def length_of(iterable: Any) -> Optional[int]:
 
 def batch_samples(batch: Any, most: int) -> Optional[int]:
     """First dimension of a batch's first array, if it can be the number of samples (<= `most`)."""
+    if type(batch) in (list, tuple) and batch:
+        batch = batch[0]
     for _ in range(3):
         shape = getattr(batch, "shape", None)
         if shape is not None:

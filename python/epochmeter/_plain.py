@@ -17,9 +17,9 @@ training, nothing is told from here. Into the epochs of epochs() without steps()
 from __future__ import annotations
 
 import weakref
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, List, Optional, Tuple
 
-from epochmeter import _protocol, _quiet, _state
+from epochmeter import _quiet, _state
 from epochmeter._loop import batch_samples, length_of
 from epochmeter._recorder import Recorder, clock
 
@@ -71,14 +71,17 @@ class Pass:
             iterator is None or vars(iterator).get(MARK) is not self
         )
 
-    def got(self, wait_ns: int, batch: Any) -> None:
-        """A batch came after `wait_ns` in the loader. `batch` is looked at, not kept."""
+    def got(self, began_ns: int, batch: Any) -> None:
+        """A batch came that was asked for at `began_ns`. It is looked at, not kept."""
         try:
-            self._loop.waited_ns += wait_ns
-            self._loop.batches += 1
-            self._loop.delivered(self)
+            loop = self._loop
+            self.last_ns = now_ns = clock()
+            wait_ns = now_ns - began_ns
+            loop.waited_ns += wait_ns
+            loop.batches += 1
+            if self.fresh == 0:
+                loop.delivered(self)
             self.fresh += 1
-            self.last_ns = clock()
             self.wait_ns += wait_ns
             if self.samples is not None:
                 size = None if self.nominal is None else batch_samples(batch, self.nominal)
@@ -98,13 +101,13 @@ class Pass:
         """The batches since the step before have become a step."""
         if self.steps == 0:
             self.first = self.fresh
-        else:
-            self.gap = max(self.gap, self.fresh)
+        elif self.fresh > self.gap:
+            self.gap = self.fresh
         self.steps += 1
         if self.ended_ns:
             # A remainder was the last; of those fetched ahead there is one less.
             self.first = self.gap if self.fresh else self.first - 1
-        self.settle()
+        self.fresh = self.wait_ns = self.samples = 0
 
     def settle(self) -> None:
         self.fresh = 0
@@ -121,13 +124,18 @@ class PlainLoop:
 
     def __init__(self, framework: str) -> None:
         self._framework = framework
+        # The recorder told last, and the token of our training there: another one, or None, means
+        # that it is over.
+        self._recorder: Optional[Recorder] = None
         self._token: Optional[object] = None
         self._leader: Any = None
         self._others = 0
         self._feeding: Optional[Pass] = None
         self._fresh: List[Pass] = []
         self._losses = 0
-        self._loss: Optional[_protocol.Real] = None
+        self._loss = 0.0
+        # True while a loss is wanted for sure; else idle() knows.
+        self.reads_losses = False
         # All that the loaders did since take_waiting(), whoever trains.
         self.waited_ns = self.batches = 0
 
@@ -138,6 +146,16 @@ class PlainLoop:
         if _quiet.broken():
             return
         try:
+            recorder = self._recorder
+            if recorder is not None and recorder.token is self._token:
+                # Our training goes on: nobody else's began, and this is no child of a fork.
+                leader = self._leader
+                if leader is not None and leader() is optimizer:
+                    self._others = 0
+                    self._step(recorder, steps, False)
+                elif self._leads(optimizer):
+                    self._step(recorder, steps, False)
+                return
             recorder = _state.current() or _state.join()
             foreign = recorder is None or recorder.training and recorder.token is not self._token
             if recorder is None or foreign and not recorder.lacks_steps():
@@ -147,13 +165,13 @@ class PlainLoop:
         except Exception as error:
             _quiet.fault("watching an optimizer", error)
 
-    def loss(self, value: Any) -> None:
+    def loss(self, value: float) -> None:
         """A loss that gradients were taken of; told with the step when it was the step's only one.
 
         `value` is a number already: reading it here must not make the training wait.
         """
         self._losses += 1
-        self._loss = _protocol.real(value)
+        self._loss = value
 
     def take_waiting(self) -> Tuple[int, int]:
         """Nanoseconds inside the loaders and batches from them since the last call; for callbacks,
@@ -165,24 +183,25 @@ class PlainLoop:
 
     def idle(self) -> bool:
         """Whether somebody else's training is on, so that nothing is told from here."""
-        recorder = _state.current()
-        if recorder is None or not recorder.training or recorder.token is self._token:
+        if self._own() is not None:
             return False
-        return not recorder.lacks_steps()
+        recorder = _state.current()
+        return recorder is not None and recorder.training and not recorder.lacks_steps()
 
     # What a Pass calls.
 
     def delivered(self, source: Pass) -> None:
-        if source.fresh == 0:
-            if source not in self._fresh:
-                self._fresh.append(source)
-            feeding = self._feeding
-            if feeding is source:
-                recorder = self._own()
-                if recorder is not None:
-                    recorder.in_step = True
-            elif feeding is not None and feeding.ended_ns:
-                self._close_epoch()
+        """The first batch of `source` since the latest step."""
+        fresh = self._fresh
+        if not fresh or source not in fresh:
+            fresh.append(source)
+        feeding = self._feeding
+        if feeding is source:
+            recorder = self._recorder
+            if recorder is not None and recorder.token is self._token:
+                recorder.in_step = True
+        elif feeding is not None and feeding.ended_ns:
+            self._close_epoch()
 
     def exhausted(self, source: Pass) -> None:
         if source is self._feeding and not source.more_steps():
@@ -194,10 +213,8 @@ class PlainLoop:
     # The rest is ours.
 
     def _own(self) -> Optional[Recorder]:
-        recorder = _state.current()
-        if recorder is None or not recorder.training or recorder.token is not self._token:
-            return None
-        return recorder
+        recorder = self._recorder
+        return recorder if recorder is not None and recorder.token is self._token else None
 
     def _forget(self) -> None:
         """Somebody else's training: what was seen of it is not ours to tell."""
@@ -205,6 +222,7 @@ class PlainLoop:
             source.settle()
         self._fresh.clear()
         self._losses = 0
+        self.reads_losses = False
 
     def _leads(self, optimizer: Any) -> bool:
         leader = self._leader() if self._leader is not None else None
@@ -242,24 +260,28 @@ class PlainLoop:
     def _step(self, recorder: Recorder, steps: int, foreign: bool) -> None:
         """`foreign`: epochs() tells the epochs, and only the step is ours to tell."""
         t_ns = clock()
-        source = self._feeder()
+        fresh = self._fresh
+        source = self._feeding
+        if len(fresh) != 1 or fresh[0] is not source:
+            source = self._feeder()
         if not recorder.training:
             self._begin(recorder, source)
-        if source is not None and source is not self._feeding and not foreign:
+        if source is not self._feeding and source is not None and not foreign:
             self._open_epoch(recorder, source)
-        scalars: Dict[str, Any] = {}
-        if self._losses == 1 and self._loss is not None:
-            scalars["loss"] = self._loss
+        scalars = {"loss": self._loss} if self._losses == 1 else None
         self._losses = 0
+        self.reads_losses = True
+        wait_ns: Optional[int] = None
+        samples: Optional[int] = None
         # A batch fetched ahead was waited for in an earlier step.
-        waited = source is not None and source.fresh > 0
-        recorder.step_begin(source.wait_ns if source is not None and waited else None)
-        samples = source.samples if source is not None and waited else None
-        recorder.step_end(t_ns, samples, scalars, steps=steps)
-        for other in self._fresh:
+        if source is not None and source.fresh:
+            wait_ns, samples = source.wait_ns, source.samples
+        recorder.wait_ns = wait_ns
+        recorder.step_end(t_ns, samples, scalars, False, steps)
+        for other in fresh:
             if other is not source:
                 other.settle()
-        self._fresh.clear()
+        fresh.clear()
         if source is not None:
             source.takes_step()
             if source.ended_ns and not source.more_steps():
@@ -273,7 +295,7 @@ class PlainLoop:
             steps_per_epoch=None if source is None else source.length,
             batch_size=None if source is None else source.nominal,
         )
-        self._token = recorder.token
+        self._recorder, self._token = recorder, recorder.token
         self._feeding = None
         recorder.before_end = self._close_epoch
         if source is None:

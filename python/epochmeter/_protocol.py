@@ -59,12 +59,22 @@ def real(value: Any) -> Optional[Real]:
 def scalars(values: Mapping[str, Any]) -> Dict[str, Real]:
     """The entries that are numbers, at most 256 of them."""
     found: Dict[str, Real] = {}
-    for key, value in values.items():
-        number = real(value)
-        if number is not None and key and len(found) < MAX_SCALARS:
-            # A name that was quoted before had passed name().
-            found[key if key in _quoted else name(str(key))] = number
+    collect(found, values)
     return found
+
+
+def collect(box: Dict[str, Real], values: Mapping[str, Any]) -> None:
+    """Puts the entries that are numbers into `box`, which takes at most 256."""
+    for key, value in values.items():
+        if type(value) is not float or value - value != 0.0:
+            value = real(value)
+            if value is None:
+                continue
+        # A name that was quoted before had passed name().
+        if key not in _quoted:
+            key = name(str(key)) if key else ""
+        if key and (len(box) < MAX_SCALARS or key in box):
+            box[key] = value
 
 
 def quote(value: str) -> str:
@@ -92,9 +102,8 @@ def scalars_fragment(values: Mapping[str, Real]) -> str:
     """Same text as fragment({"scalars": values}), several times faster; values come from real()."""
     parts: List[str] = []
     for key, value in values.items():
-        parts.append(
-            f"{quote(key)}:{value!r}" if type(value) is not str else f'{quote(key)}:"{value}"'
-        )
+        known = _quoted.get(key) or quote(key)
+        parts.append(f"{known}:{value!r}" if type(value) is not str else f'{known}:"{value}"')
     return ',"scalars":{' + ",".join(parts) + "}"
 
 

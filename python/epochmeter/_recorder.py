@@ -217,7 +217,35 @@ class Recorder:
         `steps` is how many the framework ran in one go.
         """
         self.in_step = False
-        self.step += steps
+        self.step = step = self.step + steps
+        last_ns, wait_ns = self.last_end_ns, self.wait_ns
+        # Nanoseconds with their exponent: the number that a division would give, made faster.
+        if self.epoch_open and steps == 1 and last_ns and wait_ns is not None:
+            self.step_in_epoch = inside = self.step_in_epoch + 1
+            text = (
+                f',"step":{step},"epoch":{self.epoch},"step_in_epoch":{inside}'
+                f',"duration_s":{t_ns - last_ns}e-9,"data_wait_s":{wait_ns}e-9'
+            )
+        else:
+            text = self._step_place(steps, t_ns)
+        if batch_size is not None:
+            text += f',"batch_size":{batch_size}'
+        if partial:
+            text += ',"partial":true'
+        pending = self._pending
+        if scalars:
+            _protocol.collect(pending, scalars)
+        if pending:
+            text += _protocol.scalars_fragment(pending)
+            pending.clear()
+        self.last_end_ns = self._last_ns = t_ns
+        if t_ns >= self._memory_due_ns:
+            self._send_with_memory(t_ns, text)
+        else:
+            self._sender.send(self._step_head, t_ns, text, True)
+
+    def _step_place(self, steps: int, t_ns: int) -> str:
+        """What every step says, as far as it is known."""
         text = f',"step":{self.step}'
         if self.epoch_open:
             self.step_in_epoch += steps
@@ -225,25 +253,17 @@ class Recorder:
         if steps != 1:
             text += f',"steps":{steps}'
         if self.last_end_ns:
-            text += f',"duration_s":{(t_ns - self.last_end_ns) / 1e9!r}'
+            text += f',"duration_s":{t_ns - self.last_end_ns}e-9'
         if self.wait_ns is not None:
-            text += f',"data_wait_s":{self.wait_ns / 1e9!r}'
-        if batch_size is not None:
-            text += f',"batch_size":{batch_size}'
-        if partial:
-            text += ',"partial":true'
-        if scalars:
-            self._pending.update(_protocol.scalars(scalars))
-        if self._pending:
-            text += _protocol.scalars_fragment(self._pending)
-            self._pending.clear()
-        self.last_end_ns = self._last_ns = t_ns
-        memory: List[_frameworks.Memory] = []
-        if t_ns >= self._memory_due_ns:
-            memory = self._read_memory(t_ns)
-            if memory:
-                text += _protocol.fragment({"memory": memory[0]})
-        self._sender.send(self._step_head, t_ns, text, step=True)
+            text += f',"data_wait_s":{self.wait_ns}e-9'
+        return text
+
+    def _send_with_memory(self, t_ns: int, text: str) -> None:
+        """A step that carries what the allocator holds, and tells of further devices after it."""
+        memory = self._read_memory(t_ns)
+        if memory:
+            text += _protocol.fragment({"memory": memory[0]})
+        self._sender.send(self._step_head, t_ns, text, True)
         for other in memory[1:]:
             self._emit("memory", t_ns, **other)
 
@@ -281,13 +301,14 @@ class Recorder:
 
     def log(self, values: Mapping[str, Any]) -> None:
         """To the open evaluation, else the open step, else the open phase, else on their own."""
-        numbers = _protocol.scalars(values)
         if self.phases and (self.evals or not self.in_step):
-            self.phases[-1].update(numbers)
+            _protocol.collect(self.phases[-1], values)
         elif self.in_step:
-            self._pending.update(numbers)
-        elif numbers:
-            self._emit("scalar", clock(), scalars=numbers, **self._place())
+            _protocol.collect(self._pending, values)
+        else:
+            numbers = _protocol.scalars(values)
+            if numbers:
+                self._emit("scalar", clock(), scalars=numbers, **self._place())
 
     def log_apart(self, values: Mapping[str, Any]) -> None:
         """Values of the whole training, or of its speed: they belong to no epoch and no step."""

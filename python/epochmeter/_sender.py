@@ -70,7 +70,7 @@ class Sender:
             data = (
                 f'{head}{t_ns}{self._pid_part}{seq},"dropped":{self.dropped}'
                 f"{self._rank_part}{fragment}}}"
-            ).encode("ascii")
+            ).encode()
             if len(data) > _protocol.MAX_BYTES:
                 self.dropped += 1
                 return False

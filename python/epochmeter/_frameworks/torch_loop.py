@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import sys
 import weakref
-from typing import Any, Optional, Tuple
+from typing import Any, Callable, Optional, Tuple
 
 from epochmeter import _plain, _quiet
 from epochmeter._frameworks.wrapping import MARK, beginning_pass, timing_pass, wrap
@@ -22,6 +22,16 @@ _loop = _plain.PlainLoop("torch")
 
 # The module, for names that are looked up while torch.compile may be looking on.
 torch: Any = None
+
+
+def _find_is_compiling() -> bool:
+    """Stands for PyTorch's function until PyTorch is imported whole; before 2.1 there is none."""
+    global is_compiling
+    is_compiling = getattr(getattr(torch, "compiler", None), "is_compiling", bool)
+    return bool(is_compiling())
+
+
+is_compiling: Callable[[], bool] = _find_is_compiling
 
 # Optimizer steps so far, whoever trains: tells the gradient scaler's that skipped theirs.
 _steps = 0
@@ -34,7 +44,7 @@ def take_waiting() -> Tuple[int, int]:
 
 def _stepped(optimizer: Any, args: Any, kwargs: Any) -> None:
     global _steps
-    if torch.compiler.is_compiling():
+    if is_compiling():
         return
     _steps += 1
     _loop.stepped(optimizer)
@@ -55,8 +65,8 @@ _scaled: Optional["weakref.ReferenceType[Any]"] = None
 
 def _note_loss(tensor: Any) -> None:
     try:
-        if tensor.device.type == "cpu" and tensor.numel() == 1 and not _loop.idle():
-            _loop.loss(float(tensor.detach()))
+        if tensor.is_cpu and tensor.numel() == 1 and (_loop.reads_losses or not _loop.idle()):
+            _loop.loss(float(tensor.item()))
     except Exception as error:
         _quiet.fault("reading a loss", error)
 
@@ -65,7 +75,7 @@ def _backward(original: Any) -> Any:
     def backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
         global _scaled
         result = original(tensors, *args, **kwargs)
-        if torch.compiler.is_compiling():
+        if is_compiling():
             return result
         if _scaled is not None and tensors is _scaled():
             _scaled = None
@@ -85,7 +95,7 @@ def _scaler_step(original: Any) -> Any:
     def step(self: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
         before = _steps
         result = original(self, optimizer, *args, **kwargs)
-        if _steps == before and not torch.compiler.is_compiling():
+        if _steps == before and not is_compiling():
             _loop.stepped(optimizer)
         return result
 

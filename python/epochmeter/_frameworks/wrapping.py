@@ -43,7 +43,7 @@ def timing_pass(original: Any) -> Any:
     """For the __next__ of what such a loader gives."""
 
     def __next__(self: Any) -> Any:
-        this: Optional[_plain.Pass] = vars(self).get(MARK)
+        this: Optional[_plain.Pass] = self.__dict__.get(MARK)
         if this is None:
             return original(self)
         began_ns = clock()
@@ -52,7 +52,7 @@ def timing_pass(original: Any) -> Any:
         except StopIteration:
             this.end()
             raise
-        this.got(clock() - began_ns, batch)
+        this.got(began_ns, batch)
         return batch
 
     return __next__
