@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -199,8 +200,10 @@ class Link : public SamplerLink {
       const runfile::DecodeStatus status = runfile::DecodeRecord(reader, &record);
       if (status == runfile::DecodeStatus::kIncomplete) return;
       if (status != runfile::DecodeStatus::kRecord) continue;
-      if (const auto* samples = std::get_if<model::Samples>(&record))
-        last_sample_ns_ = samples->t_ns;
+      // A source may write samples of an earlier time as well.
+      if (const auto* samples = std::get_if<model::Samples>(&record)) {
+        last_sample_ns_ = std::max(last_sample_ns_, samples->t_ns);
+      }
       remap_->Write(record);
     }
   }

@@ -3,15 +3,18 @@
 
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <csignal>
 
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/strings.h"
+#include "base/unique_fd.h"
 #include "cli/messages.h"
 #include "cli/process_priority.h"
 #include "collect/nvml/session.h"
@@ -34,6 +37,8 @@ constexpr FlagSpec kFlags[] = {
 };
 // A packet must fit the socket buffer (about 200 KiB); a record of ours is far below.
 constexpr size_t kPacketBytes = 60 * 1024;
+// For so long after SIGUSR1 nothing of the driver is open: enough to reset or reconfigure a GPU.
+constexpr int64_t kReleaseNs = 60 * base::kNsPerSecond;
 
 // Encodes records and sends them in packets. A full buffer means that the recorder stands still:
 // samples are dropped and counted, definitions are kept until they fit.
@@ -93,12 +98,38 @@ class ChannelSink : public model::Sink {
   uint64_t dropped_ = 0;
 };
 
-// Waits until `due_ns` or a message; false when the recorder is gone.
-bool WaitForTick(int channel, int64_t due_ns, bool* sample_now, collect::JobScope* job) {
+// SIGUSR1, taken as a descriptor: an NVML call is never interrupted by it. Without a descriptor
+// (none are left) the signal has no effect.
+class ReleaseRequests {
+ public:
+  ReleaseRequests() {
+    sigset_t set;
+    ::sigemptyset(&set);
+    ::sigaddset(&set, SIGUSR1);
+    ::sigprocmask(SIG_BLOCK, &set, nullptr);
+    fd_ = base::UniqueFd(::signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC));
+  }
+  int fd() const { return fd_.get(); }
+  // True when there was one since the last call.
+  bool Take() {
+    signalfd_siginfo info;
+    bool any = false;
+    while (::read(fd_.get(), &info, sizeof info) == static_cast<ssize_t>(sizeof info)) any = true;
+    return any;
+  }
+
+ private:
+  base::UniqueFd fd_;
+};
+
+// Waits until `due_ns`, a message or a signal; false when the recorder is gone.
+bool WaitForTick(int channel, int signals, int64_t due_ns, bool* sample_now,
+                 collect::JobScope* job) {
   const int64_t wait_ns = std::max<int64_t>(0, due_ns - base::MonotonicNs());
   timespec timeout{.tv_sec = wait_ns / base::kNsPerSecond, .tv_nsec = wait_ns % base::kNsPerSecond};
-  pollfd poll_one{.fd = channel, .events = POLLIN, .revents = 0};
-  if (::ppoll(&poll_one, 1, &timeout, nullptr) <= 0) return true;
+  std::array<pollfd, 2> fds = {{{.fd = channel, .events = POLLIN, .revents = 0},
+                                {.fd = signals, .events = POLLIN, .revents = 0}}};
+  if (::ppoll(fds.data(), fds.size(), &timeout, nullptr) <= 0 || fds[0].revents == 0) return true;
   char message[1 + kLongestGpuName];
   for (;;) {
     const ssize_t n = ::recv(channel, message, sizeof message, MSG_DONTWAIT);
@@ -123,6 +154,7 @@ int RunSampler(const Arguments& arguments) {
   const auto root_pid = base::ParseInt(arguments.Value("root-pid").value_or("0"));
   if (!channel || !tick_ns || !root_pid || *tick_ns <= 0) return kExitUsage;
   LowerPriority();
+  ReleaseRequests release;
   const model::Env env;
   ChannelSink sink(static_cast<int>(*channel));
   model::Registry registry(sink);
@@ -139,8 +171,12 @@ int RunSampler(const Arguments& arguments) {
                                        .nvml = &session};
   const auto schedule = collect::Schedule::Make(context, collect::GpuSources(), "sampler");
   for (bool sample_now = false; sink.Send(); sample_now = false) {
-    if (!WaitForTick(static_cast<int>(*channel), schedule->NextDueNs(), &sample_now, &job)) break;
+    if (!WaitForTick(static_cast<int>(*channel), release.fd(), schedule->NextDueNs(), &sample_now,
+                     &job)) {
+      break;
+    }
     const int64_t now_ns = base::MonotonicNs();
+    if (release.Take()) session.Release(now_ns, kReleaseNs);
     if (sample_now) schedule->RunAllNow(now_ns);
     if (schedule->NextDueNs() <= now_ns) schedule->RunDue(now_ns);
   }

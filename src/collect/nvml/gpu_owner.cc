@@ -25,7 +25,7 @@ struct CloseDir {
 
 }  // namespace
 
-GpuOwner::GpuOwner(const SourceContext& context, std::string host_proc)
+GpuOwner::GpuOwner(const SourceContext& context, const std::string& host_proc)
     : proc_root_(context.env.proc_root),
       root_pid_(context.job.root_pid),
       excluded_pids_(context.job.excluded_pids),

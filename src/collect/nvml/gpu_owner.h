@@ -27,7 +27,7 @@ enum class Owner : uint8_t { kUnknown, kJob, kOther };
 class GpuOwner {
  public:
   // Borrows the context's env and job.
-  explicit GpuOwner(const SourceContext& context, std::string host_proc = HostProcFromEnv());
+  explicit GpuOwner(const SourceContext& context, const std::string& host_proc = HostProcFromEnv());
 
   // Looks at the processes anew; `listed` are the pids of all GPUs at this reading.
   void Refresh(std::span<const uint32_t> listed);

@@ -74,7 +74,11 @@ class MigSource final : public Source {
 
   base::Result<> Sample(model::Samples& out) override {
     session_.Maintain(out.t_ns);
-    if (!session_.usable()) return {};
+    if (!session_.usable()) {
+      for (About& about : about_) about.seen = false;
+      LoseUnseen("NVML is released, or waits to be initialised again", out.t_ns);
+      return {};
+    }
     if (initialisation_ != session_.initialisation() || out.t_ns >= look_at_ns_) {
       initialisation_ = session_.initialisation();
       look_at_ns_ = out.t_ns + kLookNs;
@@ -105,11 +109,15 @@ class MigSource final : public Source {
       parent.mig = mode == 1;
       if (parent.mig) LookAt(place);
     }
+    LoseUnseen("the MIG instance is gone, or its GPU is", t_ns);
+  }
+
+  void LoseUnseen(const char* why, int64_t t_ns) {
     for (size_t i = 0; i < instances_.size(); ++i) {
       if (about_[i].seen || instances_[i].lost) continue;
       instances_[i].lost = true;
       instances_[i].lost_condition = model::SeriesCondition::kSourceGone;
-      instances_[i].lost_detail = "the MIG instance is gone, or its GPU is";
+      instances_[i].lost_detail = why;
       group_.TellLost(instances_[i], t_ns);
     }
   }

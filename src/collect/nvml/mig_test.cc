@@ -78,6 +78,17 @@ TEST_F(MigTest, NeverGivesAnInstanceTheUtilisationOfItsGpu) {
   EXPECT_THAT(States("gpu.utilization"), ElementsAre(HasSubstr("MIG is on")));
 }
 
+TEST_F(MigTest, SaysThatInstancesAreReleasedAndFindsThemAgain) {
+  Play(kScript);
+  const auto source = MakeSource(kGpuMig);
+  Sample(*source, 0);
+  session_->Release(kBeginNs, 60 * base::kNsPerSecond);
+  EXPECT_EQ(OfInstance(Sample(*source, 30), 0, "gpu.memory.used"), std::nullopt);
+  EXPECT_THAT(StatesOf(0, "gpu.memory.used"), ElementsAre(HasSubstr("NVML is released")));
+  EXPECT_THAT(OfInstance(Sample(*source, 60), 0, "gpu.memory.used"), Optional(120));
+  EXPECT_EQ(Instances().size(), 3U);
+}
+
 TEST_F(MigTest, CountsAGpuInstanceOfTwoComputeInstancesOnce) {
   Play(kScript);
   const auto samples = Sample(*MakeSource(kGpuMig), 0);

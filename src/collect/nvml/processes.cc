@@ -89,7 +89,10 @@ class ProcessSource final : public Source {
     std::vector<uint32_t> listed;
     for (Device& device : session_.devices()) {
       auto list = ReadDeviceList({session_.api(), session_, group_, device, out});
-      if (!list) continue;
+      if (!list) {
+        if (device.lost) TellGone(device, device.lost_detail, out.t_ns);
+        continue;
+      }
       for (const ListedProcess& process : list->processes) listed.push_back(process.pid);
       lists.push_back(std::move(*list));
     }
@@ -98,7 +101,7 @@ class ProcessSource final : public Source {
       const Reading reading{session_.api(), session_, group_, *list.device, out};
       if (TakeIfUsed(list) || list.device->excluded) continue;
       PutList(reading, list);
-      TellGone(*list.device, out.t_ns);
+      TellGone(*list.device, "no longer listed on the device", out.t_ns);
     }
     return {};
   }
@@ -120,7 +123,7 @@ class ProcessSource final : public Source {
   std::optional<DeviceList> ReadDeviceList(const Reading& reading) {
     Device& device = reading.device;
     const int64_t t_ns = reading.out.t_ns;
-    if (!device.excluded && !group_.Due(device, kList, t_ns)) return {};
+    if (device.excluded ? device.lost : !group_.Due(device, kList, t_ns)) return {};
     DeviceList out{
         .device = &device, .memory = ReadMemory(reading.api, device.handle), .processes = {}};
     ProcessList list = ReadProcessList(reading.api, device.handle, out.memory.total);
@@ -270,7 +273,8 @@ class ProcessSource final : public Source {
                                          "clients together")}}});
   }
 
-  void Tell(Known& process, model::SeriesCondition condition, const char* detail, int64_t t_ns) {
+  void Tell(Known& process, model::SeriesCondition condition, const std::string& detail,
+            int64_t t_ns) {
     if (process.condition == condition) return;
     process.condition = condition;
     sink_.Write(model::SeriesState{
@@ -278,10 +282,10 @@ class ProcessSource final : public Source {
   }
 
   // Processes of this device that the present list doesn't hold any more.
-  void TellGone(const Device& device, int64_t t_ns) {
+  void TellGone(const Device& device, const std::string& why, int64_t t_ns) {
     for (auto& [key, process] : known_) {
       if (key.first != device.uuid || process.seen_ns == t_ns) continue;
-      Tell(process, model::SeriesCondition::kSourceGone, "no longer listed on the device", t_ns);
+      Tell(process, model::SeriesCondition::kSourceGone, why, t_ns);
     }
   }
 

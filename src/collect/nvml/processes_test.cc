@@ -111,6 +111,21 @@ TEST_F(ProcessesTest, TellsWhenAProcessIsGone) {
   EXPECT_EQ(OfPid(samples, "503"), std::nullopt);
 }
 
+TEST_F(ProcessesTest, SaysOfEachProcessThatItsGpuIsReleased) {
+  Play(R"({"devices":{"count":1,"values":{"memory_total":1000000000,"mem_used":6000000},
+      "processes":[[503,5000000]]}})");
+  const auto source = MakeSource(kGpuProcesses);
+  EXPECT_THAT(OfPid(Sample(*source, 0), "503"), Optional(5000000.0));
+  session_->Release(kBeginNs, 60 * base::kNsPerSecond);
+  EXPECT_EQ(OfPid(Sample(*source, 10), "503"), std::nullopt);
+  const auto states = Records<model::SeriesState>();
+  EXPECT_TRUE(std::any_of(states.begin(), states.end(), [&](const model::SeriesState& state) {
+    return registry_.series(state.series).metric.name == "gpu.process.memory" &&
+           state.detail == "NVML was released on request";
+  }));
+  EXPECT_THAT(OfPid(Sample(*source, 60), "503"), Optional(5000000.0));
+}
+
 // The training 100 with a worker 101, the server 300 of somebody else, on one GPU of 100 GB.
 class OwnMemoryTest : public ProcessesTest {
  protected:

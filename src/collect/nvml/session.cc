@@ -277,19 +277,37 @@ bool Session::Reacquire(Device& device, int64_t now_ns) {
 }
 
 void Session::Release(int64_t now_ns, int64_t pause_ns) {
-  if (library_ == nullptr) return;
+  const std::string pause = base::FormatDuration(base::SecondsFromNs(pause_ns));
   for (Device& device : devices_) {
-    MarkLost(device, SeriesCondition::kSourceGone, "NVML was released on request", now_ns);
+    if (device.lost) continue;  // has a reason of its own
+    device.lost = true;
+    device.on_probation = false;
+    device.lost_condition = SeriesCondition::kSourceGone;
+    device.lost_detail = "NVML was released on request";
   }
-  library_->Shutdown();
-  reinit_wanted_ = true;
-  reinit_at_ns_ = now_ns + pause_ns;
+  FreeEventSet();
+  if (library_ != nullptr) library_->Shutdown();
+  if (devices_.empty()) {
+    // No source is made yet: the next attempt begins from nothing.
+    library_.reset();
+    open_error_ = {.what = "NVML was released on request",
+                   .where = "the GPU sampler",
+                   .why = "SIGUSR1 asked for it",
+                   .what_to_do = "nothing: it is tried again after " + pause};
+    open_again_at_ns_ = now_ns + pause_ns;
+  } else {
+    released_ = reinit_wanted_ = true;
+    reinit_at_ns_ = now_ns + pause_ns;
+  }
+  TellRelease("nvml.released", "on request, for " + pause, now_ns);
 }
 
 void Session::Reinitialise(int64_t now_ns) {
+  event_set_ = nullptr;  // of the initialisation that is over
   const base::Result<> result = library_->Reinitialise();
   if (!result.ok()) {
     for (Device& device : devices_) {
+      EndRelease(device);
       MarkLost(device, SeriesCondition::kDeviceLost, result.error().Message(), now_ns);
     }
     reinit_wait_ns_ = std::min(2 * reinit_wait_ns_, kReinitMaxNs);
@@ -300,11 +318,46 @@ void Session::Reinitialise(int64_t now_ns) {
   reinit_wanted_ = false;
   reinit_wait_ns_ = base::kNsPerSecond;
   for (Device& device : devices_) {
+    const bool released = EndRelease(device);
     if (!Reacquire(device, now_ns)) {
       MarkLost(device, SeriesCondition::kDeviceLost, "not found after NVML was initialised again",
                now_ns);
+    } else if (released) {
+      device.on_probation = false;  // was never told to be lost
     }
   }
+  if (std::exchange(released_, false)) TellRelease("nvml.taken_up", "initialised again", now_ns);
+}
+
+bool Session::EndRelease(Device& device) {
+  const bool released = device.lost && device.lost_condition == SeriesCondition::kSourceGone;
+  if (released) device.lost = false;
+  return released;
+}
+
+NvmlEventSet Session::event_set() {
+  const bool can = usable() && api().event_set_create != nullptr &&
+                   api().register_events != nullptr && api().event_wait != nullptr;
+  if (can && event_set_ == nullptr && api().event_set_create(&event_set_) != kNvmlSuccess) {
+    event_set_ = nullptr;
+  }
+  return event_set_;
+}
+
+void Session::FreeEventSet() {
+  const NvmlEventSet set = std::exchange(event_set_, nullptr);
+  if (set != nullptr && usable() && api().event_set_free != nullptr) api().event_set_free(set);
+}
+
+void Session::TellRelease(const std::string& name, const std::string& detail, int64_t now_ns) {
+  if (sink_ == nullptr) return;  // no source was ever made
+  sink_->Write(model::Event{.t_ns = now_ns,
+                            .kind = model::EventKind::kSource,
+                            .rank = std::nullopt,
+                            .epoch = std::nullopt,
+                            .step = std::nullopt,
+                            .name = name,
+                            .fields = {{"detail", detail}}});
 }
 
 void Session::Tell(const std::string& name, const Device& device, const std::string& detail,

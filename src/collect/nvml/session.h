@@ -45,6 +45,7 @@ struct Device {
 class Session {
  public:
   explicit Session(LibraryOptions options) : options_(std::move(options)) {}
+  ~Session() { FreeEventSet(); }
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
@@ -74,8 +75,13 @@ class Session {
   // Adds to, or changes, what the run says of the device.
   void SetAttribute(Device& device, const std::string& key, const std::string& value);
   void TellLoss(const model::Loss& loss) { sink_->Write(loss); }
-  // Shuts NVML down for `pause_ns`, so that others can reset or reconfigure the GPUs.
+  // Shuts NVML down for `pause_ns`, so that others can reset or reconfigure the GPUs: nothing of
+  // the driver stays open. "nvml.released" tells it, "nvml.taken_up" its end. Asked again, the
+  // pause begins anew. Only between two readings: the caller is the thread that makes them.
   void Release(int64_t now_ns, int64_t pause_ns);
+  // The one event set of this initialisation, made when first asked for; null where the driver has
+  // none. The session frees it: a set that is left over keeps the driver's nodes open.
+  NvmlEventSet event_set();
 
  private:
   base::Result<> OpenNow();
@@ -90,6 +96,10 @@ class Session {
                 int64_t now_ns);
   bool Reacquire(Device& device, int64_t now_ns);
   void Reinitialise(int64_t now_ns);
+  // A device that is only released may be taken for lost, or back, by its next answer.
+  bool EndRelease(Device& device);
+  void FreeEventSet();
+  void TellRelease(const std::string& name, const std::string& detail, int64_t now_ns);
   void Tell(const std::string& name, const Device& device, const std::string& detail,
             int64_t now_ns);
 
@@ -100,6 +110,7 @@ class Session {
   model::Sink* sink_ = nullptr;
   base::Error open_error_;
   int64_t open_again_at_ns_ = 0;
+  NvmlEventSet event_set_ = nullptr;
   uint32_t initialisation_ = 0;
   uint32_t listed_ = 0;   // devices that the driver listed last
   uint64_t refused_ = 0;  // of these, those that gave no handle
@@ -107,6 +118,7 @@ class Session {
   bool told_replaced_ = false;
   std::string sys_root_;
   bool reinit_wanted_ = false;
+  bool released_ = false;  // until NVML was initialised again
   int64_t reinit_at_ns_ = 0;
   int64_t reinit_wait_ns_ = base::kNsPerSecond;
 };

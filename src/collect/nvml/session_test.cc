@@ -185,6 +185,53 @@ TEST_F(SessionTest, LetsGoOfNvmlOnRequestAndTakesItUpAgain) {
   EXPECT_EQ(Value(Sample(*source, 59), "gpu.utilization"), std::nullopt);
   EXPECT_EQ(States("gpu.utilization").back(), "source_gone: NVML was released on request");
   EXPECT_EQ(Value(Sample(*source, 60), "gpu.utilization"), 0.5);
+  EXPECT_EQ(States("gpu.utilization").back(), "ok: ");
+  EXPECT_THAT(EventNames(), ElementsAre("nvml.released", "nvml.taken_up"));
+}
+
+TEST_F(SessionTest, BeginsThePauseAnewWhenAskedAgain) {
+  Play(R"({"devices":{"count":1,"values":{"util_gpu":50,"util_mem":5}}})");
+  const auto source = MakeSource(kGpuUtilization);
+  Sample(*source, 0);
+  session_->Release(ReplayTest::kBeginNs, 60 * base::kNsPerSecond);
+  session_->Release(ReplayTest::kBeginNs + 40 * base::kNsPerSecond, 60 * base::kNsPerSecond);
+  EXPECT_EQ(Value(Sample(*source, 99), "gpu.utilization"), std::nullopt);
+  EXPECT_EQ(Value(Sample(*source, 100), "gpu.utilization"), 0.5);
+}
+
+TEST_F(SessionTest, TellsThatADeviceIsLostWhenItDoesNotComeBackFromARelease) {
+  Play(R"({"devices":{"count":2,"values":{"util_gpu":50,"util_mem":5}},
+      "faults":[{"function":"nvmlDeviceGetHandleByPciBusId*","device":1,"return":15}]})");
+  const auto source = MakeSource(kGpuUtilization);
+  Sample(*source, 0);
+  session_->Release(ReplayTest::kBeginNs, 60 * base::kNsPerSecond);
+  const auto samples = Sample(*source, 60);
+  EXPECT_EQ(Value(samples, "gpu.utilization", 0), 0.5);
+  EXPECT_EQ(Value(samples, "gpu.utilization", 1), std::nullopt);
+  EXPECT_EQ(States("gpu.utilization", 1).back(),
+            "device_lost: not found after NVML was initialised again");
+  EXPECT_THAT(EventNames(), ElementsAre("nvml.released", "gpu.lost", "nvml.taken_up"));
+}
+
+TEST_F(SessionTest, KeepsTryingWhenTheDriverIsAwayAfterARelease) {
+  Play(R"({"devices":{"count":1,"values":{"util_gpu":50,"util_mem":5}},
+      "faults":[{"function":"nvmlInit*","return":9,"after":1,"times":2}]})");
+  const auto source = MakeSource(kGpuUtilization);
+  Sample(*source, 0);
+  session_->Release(ReplayTest::kBeginNs, 60 * base::kNsPerSecond);
+  EXPECT_EQ(Value(Sample(*source, 60), "gpu.utilization"), std::nullopt);
+  EXPECT_THAT(States("gpu.utilization").back(), HasSubstr("load the NVIDIA kernel driver"));
+  Sample(*source, 62);
+  EXPECT_EQ(Value(Sample(*source, 66), "gpu.utilization"), 0.5);
+}
+
+TEST_F(SessionTest, DoesNotOpenNvmlDuringAReleaseEvenWhereItWasNotOpen) {
+  Play(R"({"devices":{"count":1,"permitted":false}})");
+  EXPECT_FALSE(session_->Open(*context_).ok());
+  session_->Release(base::MonotonicNs(), 60 * base::kNsPerSecond);
+  const auto again = session_->Open(*context_);
+  ASSERT_FALSE(again.ok());
+  EXPECT_THAT(again.error().Message(), HasSubstr("released on request"));
 }
 
 TEST_F(SessionTest, InitialisesAgainWhenNvmlSaysItIsNotInitialised) {

@@ -45,13 +45,6 @@ class XidSource final : public Source {
         group_(context, {.metrics = kMetrics, .calls = kCalls, .period_ns = period_ns_}),
         log_(context.nvml->root() + "/dev/kmsg") {}
 
-  ~XidSource() override {
-    const bool valid = session_.usable() && initialisation_ == session_.initialisation();
-    if (set_ != nullptr && valid && session_.api().event_set_free != nullptr) {
-      session_.api().event_set_free(set_);
-    }
-  }
-
   base::Result<> Sample(model::Samples& out) override {
     session_.Maintain(out.t_ns);
     kept_.resize(session_.devices().size());
@@ -78,14 +71,9 @@ class XidSource final : public Source {
   };
 
   void Register(model::Samples& out) {
-    const Api& api = session_.api();
     if (initialisation_ != session_.initialisation()) {
-      initialisation_ = session_.initialisation();  // sets of an older one are void
-      set_ = nullptr;
+      initialisation_ = session_.initialisation();  // registrations of an older one are void
       for (Kept& kept : kept_) kept.generation = 0;
-      const bool can = api.event_set_create != nullptr && api.register_events != nullptr &&
-                       api.event_wait != nullptr;
-      if (!can || api.event_set_create(&set_) != kNvmlSuccess) set_ = nullptr;
     }
     for (size_t i = 0; i < kept_.size(); ++i) {
       Device& device = session_.devices()[i];
@@ -106,8 +94,9 @@ class XidSource final : public Source {
     }
     kept.registered = false;
     NvmlReturn rc = kNvmlNotSupported;
-    if (set_ != nullptr && (supported & wanted) != 0) {
-      rc = api.register_events(device.handle, supported & wanted, set_);
+    const NvmlEventSet set = session_.event_set();
+    if (set != nullptr && (supported & wanted) != 0) {
+      rc = api.register_events(device.handle, supported & wanted, set);
     }
     if (rc == kNvmlSuccess) {
       kept.generation = device.generation;
@@ -124,12 +113,13 @@ class XidSource final : public Source {
   }
 
   void Drain(model::Samples& out) {
-    if (set_ == nullptr) return;
+    const NvmlEventSet set = session_.event_set();
+    if (set == nullptr) return;
     for (int i = 0; i < kMostEvents; ++i) {
       NvmlEventData data{};
       data.gpu_instance_id = data.compute_instance_id = kNvmlNoInstance;
       // TIMEOUT is the usual answer: nothing happened.
-      if (session_.api().event_wait(set_, &data, 0) != kNvmlSuccess) return;
+      if (session_.api().event_wait(set, &data, 0) != kNvmlSuccess) return;
       Take(data, out.t_ns);
     }
   }
@@ -156,8 +146,8 @@ class XidSource final : public Source {
     }
     for (const EventType& type : kTypes) {
       if ((data.type & type.bit) == 0) continue;
-      if (type.bit == kNvmlEventXid) return TakeXid(place, data.data, t_ns, std::move(fields));
-      Tell(type.name, t_ns, std::move(fields));
+      if (type.bit == kNvmlEventXid) return TakeXid(place, data.data, t_ns, fields);
+      Tell(type.name, t_ns, fields);
     }
   }
 
@@ -224,6 +214,10 @@ class XidSource final : public Source {
     const Device& device = session_.devices()[place];
     Kept& kept = kept_[place];
     if (device.excluded) return;
+    if (!session_.usable() && !kept.logged) {
+      if (kept.registered) group_.TellLost(device, out.t_ns);  // an event now would be missed
+      return;
+    }
     if (kept.registered || kept.logged) group_.Put(device, 0, kept.total, out);
     for (const auto& [xid, counter] : kept.by_xid) {
       out.values.push_back({.series = counter.series, .value = counter.count});
@@ -254,7 +248,6 @@ class XidSource final : public Source {
   int64_t began_ns_;
   SeriesGroup group_;
   KernelLog log_;
-  NvmlEventSet set_ = nullptr;
   uint32_t initialisation_ = 0;
   std::vector<Kept> kept_;  // by the device's place in the session
 };

@@ -34,6 +34,20 @@ class XidTest : public ReplayTest {
   }
 };
 
+TEST_F(XidTest, CountsNothingWhileReleasedAndRegistersAgainAfterwards) {
+  Play(R"({"devices":{"count":1,"values":{"temp_c":40}},
+      "events":[{"at_s":0.1,"type":"xid","data":31},{"at_s":0.4,"type":"xid","data":79}]})");
+  const auto source = MakeSource(kGpuXid);
+  Sample(*source, 0);
+  session_->Release(kBeginNs, 60 * base::kNsPerSecond);
+  Pass(150);
+  EXPECT_EQ(Value(Sample(*source, 30), "gpu.xids"), std::nullopt) << "the first would be missed";
+  EXPECT_EQ(States("gpu.xids").back(), "source_gone: NVML was released on request");
+  EXPECT_THAT(Value(Sample(*source, 60), "gpu.xids"), Optional(0));
+  Pass(300);
+  EXPECT_THAT(Value(Sample(*source, 61), "gpu.xid xid=79"), Optional(1));
+}
+
 TEST_F(XidTest, RecordsAnXidAsEventAndCounter) {
   Play(R"({"devices":{"count":2,"values":{"temp_c":40}},
       "events":[{"at_s":0.2,"device":1,"type":"xid","data":79},
