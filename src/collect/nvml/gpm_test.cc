@@ -7,6 +7,7 @@
 namespace epochmeter::collect::nvml {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -102,6 +103,42 @@ TEST_F(GpmTest, ThrowsAwayTheWindowThatALossOfTheDeviceCutThrough) {
   SleepMs(160);
   EXPECT_THAT(Value(Sample(*source, 32), "gpu.sm.active"), Optional(0.5));
   EXPECT_EQ(States("gpu.sm.active").back(), "ok: ");
+}
+
+class GpmContradictionTest : public GpmTest {
+ protected:
+  // Reads `readings` windows of a GPU whose counters show nothing; what was told of it.
+  std::vector<std::string> Told(const std::string& values, int readings) {
+    Play(R"({"devices":{"count":1,"values":{"gpm.graphics_util":0,"gpm.sm_util":0,)" + values +
+         R"(}},"gpm_nan_under_ms":0})");
+    const auto source = MakeSource(kGpuActivity);
+    Sample(*source, 0);
+    for (int i = 1; i <= readings; ++i) {
+      SleepMs(160);
+      EXPECT_THAT(Value(Sample(*source, i), "gpu.sm.active"), Optional(0.0)) << "not altered";
+    }
+    std::vector<std::string> told;
+    for (const auto& loss : Records<model::Loss>()) told.push_back(loss.kind + ": " + loss.detail);
+    return told;
+  }
+};
+
+TEST_F(GpmContradictionTest, CallsCountersDeadThatShowNothingWhilePowerIsDrawn) {
+  EXPECT_THAT(Told(R"("util_gpu":100,"util_mem":0,"power_mw":420000,"power_limit_mw":700000)", 5),
+              ElementsAre(AllOf(HasSubstr("value.implausible: gpu.sm.active on "),
+                                HasSubstr("counters are dead until the GPU is reset"))));
+}
+
+TEST_F(GpmContradictionTest, CallsUtilizationStuckThatIsFullWhilePowerIsIdle) {
+  EXPECT_THAT(Told(R"("util_gpu":100,"util_mem":0,"power_mw":120000,"power_limit_mw":700000)", 5),
+              ElementsAre(HasSubstr("it is utilisation that is stuck")));
+}
+
+TEST_F(GpmContradictionTest, NeedsSeveralReadingsInARowAndBelievesAnIdleGpu) {
+  EXPECT_THAT(Told(R"("util_gpu":100,"util_mem":0,"power_mw":420000,"power_limit_mw":700000)", 2),
+              IsEmpty());
+  EXPECT_THAT(Told(R"("util_gpu":0,"util_mem":0,"power_mw":70000,"power_limit_mw":700000)", 5),
+              IsEmpty());
 }
 
 TEST_F(GpmTest, FollowsTheRecordingOfTwoGpus) {

@@ -8,6 +8,7 @@
 namespace epochmeter::collect::nvml {
 namespace {
 
+using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -92,6 +93,73 @@ TEST_F(GroupsTest, SaysOnceThatASingleGpuHasNoNvlink) {
   for (double t_s : {0.0, 10.0, 20.0}) EXPECT_THAT(Sample(*source, t_s).values, IsEmpty());
   EXPECT_THAT(States("gpu.nvlink.tx"), ElementsAre(HasSubstr("this GPU has no NVLink")));
   EXPECT_EQ(Records<model::SeriesState>().size(), 2U) << "one for sent, one for received";
+}
+
+TEST_F(GroupsTest, ReadsTheByteCountersAndErrorsOfTheFifthNvlink) {
+  Play(R"({"devices":{"count":2,"name":"NVIDIA B200","values":{"nvlink_version":5,
+      "nvlink_links":18,"nvlink_state":1,"nvlink_speed_mbps":53125,"nvlink5_tx_bytes":7000,
+      "nvlink5_rx_bytes":11000,"nvlink5_rx_errors":2,"nvlink5_tx_discards":3,
+      "nvlink5_recoveries":4,"nvlink5_failed_recoveries":5}}})");
+  const auto source = MakeSource(kGpuNvlink);
+  const auto samples = Sample(*source, 0);
+  EXPECT_THAT(Value(samples, "gpu.nvlink.tx", 1), Optional(7000)) << "bytes, not KiB";
+  EXPECT_THAT(Value(samples, "gpu.nvlink.rx", 1), Optional(11000));
+  EXPECT_THAT(Value(samples, "gpu.nvlink.links"), Optional(18));
+  EXPECT_THAT(Value(samples, "gpu.nvlink.errors kind=receive"), Optional(2));
+  EXPECT_THAT(Value(samples, "gpu.nvlink.errors kind=discard"), Optional(3));
+  EXPECT_THAT(Value(samples, "gpu.nvlink.errors kind=link_recovered"), Optional(4));
+  EXPECT_THAT(Value(samples, "gpu.nvlink.errors kind=link_lost"), Optional(5));
+  EXPECT_EQ(Value(samples, "gpu.nvlink.errors kind=crc_flit"), std::nullopt);
+}
+
+TEST_F(GroupsTest, DropsTheSentinelsOfAnNvlinkCounter) {
+  Play(R"({"devices":{"count":2,"name":"NVIDIA B200","values":{"nvlink_version":5,
+      "nvlink5_tx_bytes":18446744073709551615,"nvlink5_rx_bytes":11000,
+      "nvlink5_rx_errors":4294967295}}})");
+  const auto samples = Sample(*MakeSource(kGpuNvlink), 0);
+  EXPECT_EQ(Value(samples, "gpu.nvlink.tx"), std::nullopt);
+  EXPECT_THAT(Value(samples, "gpu.nvlink.rx"), Optional(11000));
+  EXPECT_EQ(Value(samples, "gpu.nvlink.errors kind=receive"), std::nullopt);
+  EXPECT_THAT(LossKinds(), Each("value.out_of_range"));
+}
+
+TEST_F(GroupsTest, ReadsRetiredPagesUpToVolta) {
+  const std::string values = R"("values":{"retired_pages_sbe":3,"retired_pages_dbe":1,
+      "retired_pages_pending":1}}})";
+  Play(R"({"devices":{"count":1,"name":"Tesla V100-SXM2-32GB",)" + values);
+  auto samples = Sample(*MakeSource(kGpuHealth), 0);
+  EXPECT_THAT(Value(samples, "gpu.retired_pages cause=single_bit"), Optional(3));
+  EXPECT_THAT(Value(samples, "gpu.retired_pages cause=double_bit"), Optional(1));
+  EXPECT_THAT(Value(samples, "gpu.retired_pages.pending"), Optional(1));
+  Play(R"({"devices":{"count":1,"name":"NVIDIA H200",)" + values);
+  samples = Sample(*MakeSource(kGpuHealth), 0);
+  EXPECT_EQ(Value(samples, "gpu.retired_pages cause=double_bit"), std::nullopt);
+}
+
+TEST_F(GroupsTest, ReadsMemoryErrorsByCallWhereTheFieldsAreMissing) {
+  Play(R"({"devices":{"count":1,"name":"Tesla V100-SXM2-32GB","values":{"ecc_mode":1,
+      "ecc_corrected_volatile":4,"ecc_uncorrected_volatile":1,"ecc_corrected_aggregate":9,
+      "ecc_uncorrected_aggregate":2}},
+      "faults":[{"function":"field:3","return":3},{"function":"field:4","return":3},
+                {"function":"field:5","return":3},{"function":"field:6","return":3}]})",
+       0, "-470");
+  const auto samples = Sample(*MakeSource(kGpuHealth), 0);
+  EXPECT_THAT(Value(samples, "gpu.ecc.volatile error=corrected"), Optional(4));
+  EXPECT_THAT(Value(samples, "gpu.ecc.volatile error=uncorrected"), Optional(1));
+  EXPECT_THAT(Value(samples, "gpu.ecc.aggregate error=corrected"), Optional(9));
+  EXPECT_THAT(Value(samples, "gpu.ecc.aggregate error=uncorrected"), Optional(2));
+}
+
+TEST_F(GroupsTest, ReadsTheWindowIntoDeviceMemoryAndSaysWhereThereIsNone) {
+  Play(R"({"devices":[{"values":{"bar1_total":274877906944,"bar1_used":2097152}},
+      {"values":{"bar1_total":1000,"bar1_used":2000}},{"values":{"temp_c":40}}]})");
+  const auto samples = Sample(*MakeSource(kGpuBar1), 0);
+  EXPECT_THAT(Value(samples, "gpu.bar1.total", 0), Optional(274877906944.0));
+  EXPECT_THAT(Value(samples, "gpu.bar1.used", 0), Optional(2097152.0));
+  EXPECT_EQ(Value(samples, "gpu.bar1.used", 1), std::nullopt) << "more used than there is";
+  EXPECT_EQ(Value(samples, "gpu.bar1.total", 2), std::nullopt);
+  EXPECT_THAT(States("gpu.bar1.total", 2), ElementsAre(HasSubstr("not_supported")));
+  EXPECT_THAT(LossKinds(), ElementsAre("value.out_of_range"));
 }
 
 TEST_F(GroupsTest, ReadsMemoryErrorsRowsAndRecoveryAction) {

@@ -64,11 +64,12 @@ TEST_F(ProcessUtilizationTest, TakesNotFoundForIdleAndToldUnsupportedForAbsent) 
   Play(R"({"devices":{"count":1,"process_utilization":[{"pid":)" + me_ +
            R"(,"sm":80,"to_s":5.2}]}})",
        5);
-  const auto source = MakeSource(kGpuProcessUtilization);
+  auto source = MakeSource(kGpuProcessUtilization);
   EXPECT_THAT(Of(Sample(*source, 0), getpid()), Optional(0.8));
   const timespec time{0, 600000000};
   nanosleep(&time, nullptr);
   EXPECT_THAT(Of(Sample(*source, 10), getpid()), Optional(0.0));
+  source.reset();
 
   Play(R"({"devices":{"count":1,"values":{"temp_c":40}},
       "faults":[{"function":"nvmlDeviceGetProcessUtilization","return":3},

@@ -34,9 +34,20 @@ inline std::string ReplayFolder(const std::string& variant = "") {
   return EnvOr("EPOCHMETER_BUILD_DIR", ".") + "/nvml-replay" + variant;
 }
 
+// Stands for a source that could not be made, so that its test fails and goes on.
+class FailedSource final : public Source {
+ public:
+  explicit FailedSource(base::Error error) : error_(std::move(error)) {}
+  base::Result<> Sample(model::Samples&) override { return error_; }
+
+ private:
+  base::Error error_;
+};
+
 class ReplayTest : public testing::Test {
  protected:
   // `what` is a recording folder or the text of a script; playing begins at its second `at_s`.
+  // Sources of an earlier call must be gone: their session ends here.
   void Play(const std::string& what, double at_s = 0, const std::string& variant = "") {
     std::string path = what;
     if (what.front() == '{') {
@@ -58,8 +69,9 @@ class ReplayTest : public testing::Test {
 
   std::unique_ptr<Source> MakeSource(const SourceDef& def) {
     auto made = def.Make(*context_);
-    EXPECT_TRUE(made.ok()) << made.error().Message();
-    return made.ok() ? std::move(made).value() : nullptr;
+    if (made.ok()) return std::move(made).value();
+    ADD_FAILURE() << made.error().Message();
+    return std::make_unique<FailedSource>(made.error());
   }
 
   // One reading at second `t_s` of the test's own clock.
@@ -73,6 +85,7 @@ class ReplayTest : public testing::Test {
   // The value by "name" or "name label" on the n-th device; nothing when it was not read.
   std::optional<double> Value(const model::Samples& samples, const std::string& metric,
                               size_t device = 0) const {
+    if (device >= session_->devices().size()) return std::nullopt;
     for (const model::SampleValue& sample : samples.values) {
       const model::SeriesDef& series = registry_.series(sample.series);
       if (series.entity == session_->devices()[device].entity && KeyOf(series) == metric) {
@@ -89,6 +102,7 @@ class ReplayTest : public testing::Test {
   // "condition: detail" of each SeriesState written for the metric on the device, in order.
   std::vector<std::string> States(const std::string& metric, size_t device = 0) const {
     std::vector<std::string> out;
+    if (device >= session_->devices().size()) return out;
     for (const auto& state : Records<model::SeriesState>()) {
       const model::SeriesDef& series = registry_.series(state.series);
       if (series.entity != session_->devices()[device].entity || KeyOf(series) != metric) continue;
