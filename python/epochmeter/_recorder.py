@@ -14,7 +14,7 @@ import traceback
 from types import TracebackType
 from typing import Any, Callable, Dict, List, Mapping, Optional, Type
 
-from epochmeter import _frameworks, _protocol, _ranks
+from epochmeter import _frameworks, _protocol, _ranks, _redact
 from epochmeter._sender import Sender
 
 # Reading an allocator costs about 70 us: by time, not by step.
@@ -27,7 +27,7 @@ clock = time.monotonic_ns
 
 def _message(error: Optional[BaseException]) -> str:
     try:
-        return _protocol.text(str(error))
+        return _protocol.text(_redact.clean(str(error)[: _redact.READ_TIMES * _protocol.MAX_MESSAGE]))
     except Exception as second:
         return f"({type(error).__name__}.__str__ failed: {type(second).__name__})"
 
@@ -328,6 +328,7 @@ class Recorder:
         """An exception nobody caught: the training has failed."""
         message = _message(value)
         lines = "".join(traceback.format_tb(trace))
+        lines = _redact.clean(lines[-_redact.READ_TIMES * _protocol.MAX_TRACEBACK :])
         tail = _protocol.text(lines[-_protocol.MAX_TRACEBACK :], _protocol.MAX_TRACEBACK)
         # Each character may take 12 bytes as escapes: the traceback gives way before the message.
         while len(_protocol.fragment({"m": message, "t": tail})) > _protocol.MAX_BYTES - 800:
