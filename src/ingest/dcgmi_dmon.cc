@@ -6,29 +6,64 @@
 #include "base/strings.h"
 #include "ingest/line_import.h"
 #include "model/gpu_activity_metrics.h"
+#include "model/gpu_health_metrics.h"
+#include "model/gpu_link_metrics.h"
+#include "model/gpu_power_metrics.h"
 
 namespace epochmeter::ingest {
 namespace {
 
 namespace metrics = model::gpu;
 
-// DCGM's short names, in lower case. Its activity fields are ratios, its rates bytes a second.
+// DCGM's short names, in lower case. Its activity fields are ratios, its rates bytes a second. The
+// times of violations (PVIOL ...) are left out: its versions call them us and ns.
 constexpr ForeignColumn kColumns[] = {
     {"gputl", &metrics::kUtilization, "%"},
     {"mcutl", &metrics::kMemoryActivity, "%"},
+    {"ecutl", &metrics::kEncoder, "%"},
+    {"dcutl", &metrics::kDecoder, "%"},
     {"power", &metrics::kPower, "W"},
     {"pwrdi", &metrics::kPowerInstant, "W"},
     {"eplmt", &metrics::kPowerLimit, "W"},
+    {"pmlmt", &metrics::kPowerLimitRequested, "W"},
+    {"pmdef", &metrics::kPowerLimitDefault, "W"},
+    {"pmmin", &metrics::kPowerLimitMin, "W"},
+    {"pmmax", &metrics::kPowerLimitMax, "W"},
     {"totec", &metrics::kEnergy, "mJ"},
     {"tmptr", &metrics::kTemperature, "C"},
     {"mmtmp", &metrics::kMemoryTemperature, "C"},
+    {"sdtmp", &metrics::kTemperatureSlowdown, "C"},
+    {"shtmp", &metrics::kTemperatureShutdown, "C"},
+    {"fansp", &metrics::kFanSpeed, "%"},
+    {"pstat", &metrics::kPerformanceState, ""},
     {"smclk", &metrics::kSmClock, "MHz"},
     {"mmclk", &metrics::kMemoryClock, "MHz"},
+    {"viclk", &metrics::kVideoClock, "MHz"},
+    {"smmax", &metrics::kMaxSmClock, "MHz"},
+    {"mmmax", &metrics::kMaxMemoryClock, "MHz"},
     {"fbttl", &metrics::kMemoryTotal, "MiB"},
     {"fbfre", &metrics::kMemoryFree, "MiB"},
     {"fbusd", &metrics::kMemoryUsed, "MiB"},
+    {"fbrsv", &metrics::kMemoryReserved, "MiB"},
+    {"b1ttl", &metrics::kBar1Total, "MiB"},
+    {"b1use", &metrics::kBar1Used, "MiB"},
     {"dvcctr", &metrics::kThrottleReasons, ""},
     {"rpctr", &metrics::kPcieReplays, ""},
+    {"pcilg", &metrics::kPcieGeneration, ""},
+    {"pcimg", &metrics::kPcieMaxGeneration, ""},
+    {"pcilw", &metrics::kPcieWidth, ""},
+    {"pcimw", &metrics::kPcieMaxWidth, ""},
+    {"esvtl", &metrics::kEccCorrectedVolatile, ""},
+    {"edvtl", &metrics::kEccUncorrectedVolatile, ""},
+    {"esatl", &metrics::kEccCorrectedAggregate, ""},
+    {"edatl", &metrics::kEccUncorrectedAggregate, ""},
+    {"crmps", &metrics::kRemappedCorrected, ""},
+    {"urmps", &metrics::kRemappedUncorrected, ""},
+    {"rrp", &metrics::kRemapPending, ""},
+    {"rrf", &metrics::kRemapFailed, ""},
+    {"rpsbe", &metrics::kRetiredSingle, ""},
+    {"rpdbe", &metrics::kRetiredDouble, ""},
+    {"rppen", &metrics::kRetiredPending, ""},
     {"gract", &metrics::kEngineActive, ""},
     {"smact", &metrics::kSmActive, ""},
     {"smocc", &metrics::kSmOccupancy, ""},

@@ -67,6 +67,20 @@ constexpr Word kWords[] = {
     {"blank", SeriesCondition::kNotSupported},
 };
 
+// Limits of single metrics that their units don't give; they are those of the live collectors. A
+// memory thermometer that is not there reads 0 on some boards.
+struct FieldLimits {
+  std::string_view field;
+  ValueLimits limits;
+};
+constexpr FieldLimits kFieldLimits[] = {
+    {"fan_speed_ratio", {0, 2}},        {"performance_state", {0, 15}},
+    {"pcie_link_width", {1, 64}},       {"pcie_link_max_width", {1, 64}},
+    {"row_remap_pending", {0, 1}},      {"row_remap_failed", {0, 1}},
+    {"memory_temperature_c", {1, 150}}, {"retired_pages_pending", {0, 1}},
+    {"pcie_link_generation", {1, 16}},  {"pcie_link_max_generation", {1, 16}},
+};
+
 bool IsNumberChar(char c) {
   return (c >= '0' && c <= '9') || c == '.' || c == ',' || c == '-' || c == '+';
 }
@@ -138,6 +152,18 @@ CellReading ReadCell(std::string_view text) {
   return {.kind = CellKind::kNumber, .number = *number, .unit = base::Trim(text.substr(length))};
 }
 
+CellReading ReadStateCell(std::string_view text) {
+  text = base::Trim(text);
+  const std::string lower = base::ToLowerAscii(text);
+  if (lower == "yes" || lower == "no") {
+    return {.kind = CellKind::kNumber, .number = lower == "yes" ? 1.0 : 0.0};
+  }
+  const auto level =
+      lower.size() > 1 && lower[0] == 'p' ? base::ParseUint(lower.substr(1)) : std::nullopt;
+  if (level) return {.kind = CellKind::kNumber, .number = static_cast<double>(*level)};
+  return ReadCell(text);
+}
+
 std::optional<double> InUnitOf(const model::MetricDef& metric, double number,
                                std::string_view unit) {
   const bool counts = !metric.unit.empty() && metric.unit.front() == '{';
@@ -152,6 +178,9 @@ std::optional<double> InUnitOf(const model::MetricDef& metric, double number,
 }
 
 ValueLimits LimitsOf(const model::MetricDef& metric) {
+  for (const FieldLimits& known : kFieldLimits) {
+    if (known.field == metric.field) return known.limits;
+  }
   const std::string_view unit = metric.unit;
   if (metric.kind == model::MetricKind::kState) return {0, kMostCount};
   // Rounding may lift a full pipe slightly over 1; whole percents may not.

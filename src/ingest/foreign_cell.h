@@ -15,10 +15,11 @@ namespace epochmeter::ingest {
 
 // How one column of a tool goes into a metric. Limits follow from the metric's unit.
 struct ForeignColumn {
-  std::string_view name;           // as the tool writes it, lower case, without the unit
-  const model::MetricDef* metric;  // null: known, but not a series
-  std::string_view unit;           // of a number that is written without one: "%", "MiB", ""
-  std::string_view meaning = {};   // what the tool means, where that differs from the metric's help
+  std::string_view name;  // as the tool writes it, lower case, without the unit
+  const model::MetricDef* metric;
+  std::string_view unit;          // of a number that is written without one: "%", "MiB", ""
+  std::string_view meaning = {};  // what the tool means, where that differs from the metric's help
+  model::SeriesCondition dash = model::SeriesCondition::kNotSupported;  // what a '-' says
 };
 
 enum class CellKind : uint8_t {
@@ -38,6 +39,8 @@ struct CellReading {
 // "82 %", "7543 MiB", "130,44 W", "0x0000000000000004", "[N/A]", "[Unknown Error]", "-". Decimal
 // commas are taken where no point stands.
 CellReading ReadCell(std::string_view text);
+// Of a state: also "P8", which is 8, and "Yes" and "No".
+CellReading ReadStateCell(std::string_view text);
 
 // The number in the metric's own unit; nothing when `unit` measures something else.
 std::optional<double> InUnitOf(const model::MetricDef& metric, double number,

@@ -213,12 +213,14 @@ void ForeignRun::Condition(const ForeignColumn& column, SeriesCondition conditio
 }
 
 void ForeignRun::Cell(const ForeignColumn& column, std::string_view text, std::string_view unit) {
-  const CellReading cell = ReadCell(text);
+  const bool state = column.metric->kind == model::MetricKind::kState;
+  const CellReading cell = state ? ReadStateCell(text) : ReadCell(text);
   switch (cell.kind) {
     case CellKind::kNone:
       break;
     case CellKind::kAbsent:
-      if (repeating()) Condition(column, cell.condition, base::Trim(text));
+      if (!repeating()) break;
+      Condition(column, base::Trim(text) == "-" ? column.dash : cell.condition, base::Trim(text));
       break;
     case CellKind::kBad:
       Lost(kBadValue, 1, place_ + ", " + std::string(column.name));

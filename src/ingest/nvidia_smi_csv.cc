@@ -7,6 +7,9 @@
 #include "base/strings.h"
 #include "ingest/line_import.h"
 #include "model/gpu_activity_metrics.h"
+#include "model/gpu_health_metrics.h"
+#include "model/gpu_link_metrics.h"
+#include "model/gpu_power_metrics.h"
 
 namespace epochmeter::ingest {
 namespace {
@@ -30,15 +33,53 @@ constexpr ForeignColumn kGpuColumns[] = {
     {"power.draw.average", &metrics::kPowerAverage, "W"},
     {"power.draw.instant", &metrics::kPowerInstant, "W"},
     {"enforced.power.limit", &metrics::kPowerLimit, "W"},
-    {"power.limit", &metrics::kPowerLimit, "W", "the limit that was set, not the enforced one"},
+    {"power.limit", &metrics::kPowerLimitRequested, "W"},
+    {"power.default_limit", &metrics::kPowerLimitDefault, "W"},
+    {"power.min_limit", &metrics::kPowerLimitMin, "W"},
+    {"power.max_limit", &metrics::kPowerLimitMax, "W"},
     {"clocks.current.sm", &metrics::kSmClock, "MHz"},
     {"clocks.sm", &metrics::kSmClock, "MHz"},
     {"clocks.current.memory", &metrics::kMemoryClock, "MHz"},
     {"clocks.mem", &metrics::kMemoryClock, "MHz"},
+    {"clocks.current.graphics", &metrics::kGraphicsClock, "MHz"},
+    {"clocks.gr", &metrics::kGraphicsClock, "MHz"},
+    {"clocks.current.video", &metrics::kVideoClock, "MHz"},
+    {"clocks.video", &metrics::kVideoClock, "MHz"},
+    {"clocks.max.sm", &metrics::kMaxSmClock, "MHz"},
+    {"clocks.max.memory", &metrics::kMaxMemoryClock, "MHz"},
+    {"clocks.max.mem", &metrics::kMaxMemoryClock, "MHz"},
+    {"clocks.max.graphics", &metrics::kMaxGraphicsClock, "MHz"},
+    {"clocks.max.gr", &metrics::kMaxGraphicsClock, "MHz"},
+    {"pstate", &metrics::kPerformanceState, ""},
+    {"fan.speed", &metrics::kFanSpeed, "%"},
+    {"temperature.gpu.tlimit", &metrics::kTemperatureMargin, "C"},
+    {"utilization.encoder", &metrics::kEncoder, "%"},
+    {"utilization.decoder", &metrics::kDecoder, "%"},
+    {"utilization.jpeg", &metrics::kJpeg, "%"},
+    {"utilization.ofa", &metrics::kOpticalFlow, "%"},
+    {"pcie.link.gen.current", &metrics::kPcieGeneration, ""},
+    {"pcie.link.gen.gpucurrent", &metrics::kPcieGeneration, ""},
+    {"pcie.link.gen.max", &metrics::kPcieMaxGeneration, ""},
+    {"pcie.link.width.current", &metrics::kPcieWidth, ""},
+    {"pcie.link.width.max", &metrics::kPcieMaxWidth, ""},
+    {"ecc.errors.corrected.volatile.total", &metrics::kEccCorrectedVolatile, ""},
+    {"ecc.errors.uncorrected.volatile.total", &metrics::kEccUncorrectedVolatile, ""},
+    {"ecc.errors.corrected.aggregate.total", &metrics::kEccCorrectedAggregate, ""},
+    {"ecc.errors.uncorrected.aggregate.total", &metrics::kEccUncorrectedAggregate, ""},
+    {"retired_pages.single_bit_ecc.count", &metrics::kRetiredSingle, ""},
+    {"retired_pages.sbe", &metrics::kRetiredSingle, ""},
+    {"retired_pages.double_bit.count", &metrics::kRetiredDouble, ""},
+    {"retired_pages.dbe", &metrics::kRetiredDouble, ""},
+    {"retired_pages.pending", &metrics::kRetiredPending, ""},
+    {"remapped_rows.correctable", &metrics::kRemappedCorrected, ""},
+    {"remapped_rows.uncorrectable", &metrics::kRemappedUncorrected, ""},
+    {"remapped_rows.pending", &metrics::kRemapPending, ""},
+    {"remapped_rows.failure", &metrics::kRemapFailed, ""},
     {"clocks_event_reasons.active", &metrics::kThrottleReasons, ""},
     {"clocks_throttle_reasons.active", &metrics::kThrottleReasons, ""},
     {"clocks_event_reasons_counters.sw_power_cap", &metrics::kThrottlePower, "us"},
     {"clocks_event_reasons_counters.sw_thermal_slowdown", &metrics::kThrottleThermal, "us"},
+    {"clocks_event_reasons_counters.sync_boost", &metrics::kThrottleSyncBoost, "us"},
 };
 
 constexpr ForeignColumn kProcessColumns[] = {

@@ -8,6 +8,8 @@
 #include "base/strings.h"
 #include "ingest/line_import.h"
 #include "model/gpu_activity_metrics.h"
+#include "model/gpu_health_metrics.h"
+#include "model/gpu_power_metrics.h"
 
 namespace epochmeter::ingest {
 namespace {
@@ -22,9 +24,17 @@ constexpr ForeignColumn kDeviceColumns[] = {
     {"mtemp", &metrics::kMemoryTemperature, "C"},
     {"sm", &metrics::kUtilization, "%"},
     {"mem", &metrics::kMemoryActivity, "%"},
+    {"enc", &metrics::kEncoder, "%"},
+    {"dec", &metrics::kDecoder, "%"},
+    {"jpg", &metrics::kJpeg, "%"},
+    {"ofa", &metrics::kOpticalFlow, "%"},
     {"mclk", &metrics::kMemoryClock, "MHz"},
     {"pclk", &metrics::kSmClock, "MHz"},
     {"fb", &metrics::kMemoryUsed, "MB", "frame buffer in use; MB means MiB"},
+    {"bar1", &metrics::kBar1Used, "MB", "MB means MiB"},
+    {"sbecc", &metrics::kEccCorrectedAggregate, ""},
+    {"dbecc", &metrics::kEccUncorrectedAggregate, ""},
+    {"pci", &metrics::kPcieReplays, ""},
     {"gract", &metrics::kEngineActive, "%"},
     {"smutil", &metrics::kSmActive, "%"},
     {"smocc", &metrics::kSmOccupancy, "%"},
@@ -40,7 +50,11 @@ constexpr ForeignColumn kDeviceColumns[] = {
     {"nvlrx", &metrics::kNvlinkReceiveRate, "MiB/s"},
 };
 
+// A process that did nothing in the driver's window is not in it: '-'.
+constexpr model::SeriesCondition kNoWindow = model::SeriesCondition::kNotFound;
 constexpr ForeignColumn kProcessColumns[] = {
+    {"sm", &metrics::kOfProcessSm, "%", "in the driver's window", kNoWindow},
+    {"mem", &metrics::kOfProcessMemoryActivity, "%", "in the driver's window", kNoWindow},
     {"fb", &metrics::kOfProcessMemory, "MB", "frame buffer of the process; MB means MiB"},
 };
 

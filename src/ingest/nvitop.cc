@@ -8,7 +8,8 @@
 #include "base/strings.h"
 #include "ingest/client_metrics.h"
 #include "ingest/line_import.h"
-#include "model/gpu_metrics.h"
+#include "model/gpu_health_metrics.h"
+#include "model/gpu_power_metrics.h"
 
 namespace epochmeter::ingest {
 namespace {
@@ -23,9 +24,12 @@ constexpr ForeignColumn kGpuColumns[] = {
     {"memory_total", &metrics::kMemoryTotal, "MiB"},
     {"temperature", &metrics::kTemperature, "C"},
     {"power_usage", &metrics::kPower, "W"},
+    {"fan_speed", &metrics::kFanSpeed, "%"},
 };
 constexpr ForeignColumn kProcessColumns[] = {
     {"gpu_memory", &metrics::kOfProcessMemory, "MiB"},
+    {"gpu_sm_utilization", &metrics::kOfProcessSm, "%"},
+    {"gpu_memory_utilization", &metrics::kOfProcessMemoryActivity, "%"},
 };
 constexpr ForeignColumn kHostColumns[] = {
     {"cpu_percent", &kHostCpuUsed, "%"},

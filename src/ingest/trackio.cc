@@ -9,6 +9,7 @@
 #include "ingest/json_text.h"
 #include "ingest/line_import.h"
 #include "model/gpu_activity_metrics.h"
+#include "model/gpu_power_metrics.h"
 
 namespace epochmeter::ingest {
 namespace {
@@ -26,7 +27,7 @@ constexpr ForeignColumn kColumns[] = {
     {"allocated_memory", &metrics::kMemoryUsed, "GiB", "with what the driver reserves"},
     {"total_memory", &metrics::kMemoryTotal, "GiB"},
     {"power", &metrics::kPower, "W"},
-    {"power_limit", &metrics::kPowerLimit, "W", "the limit that was set, not the enforced one"},
+    {"power_limit", &metrics::kPowerLimitRequested, "W"},
     {"temp", &metrics::kTemperature, "C"},
     {"sm_clock", &metrics::kSmClock, "MHz"},
     {"memory_clock", &metrics::kMemoryClock, "MHz"},

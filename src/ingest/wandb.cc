@@ -13,7 +13,10 @@
 #include "ingest/client_metrics.h"
 #include "ingest/foreign_run.h"
 #include "ingest/wandb_log.h"
-#include "model/gpu_metrics.h"
+#include "model/gpu_activity_metrics.h"
+#include "model/gpu_health_metrics.h"
+#include "model/gpu_link_metrics.h"
+#include "model/gpu_power_metrics.h"
 
 namespace epochmeter::ingest {
 namespace {
@@ -31,6 +34,13 @@ constexpr LossReason kNoNumber{
     "import.no_number", model::LossSeverity::kInfo, "values",
     "Logged values that are no numbers (images, tables, texts) were left out."};
 
+constexpr LossReason kUnknownScale{
+    "import.unknown_scale", model::LossSeverity::kDataLoss, "values",
+    "These activity values may be parts or percents: W&B wrote both under the same names, and none "
+    "of this run is above 1.05, which would tell; they were left out."};
+
+// Errors of the memory are left out: its versions counted the board's life or since the driver's
+// start.
 constexpr ForeignColumn kGpuColumns[] = {
     {"gpu", &metrics::kUtilization, "%"},
     {"memory", &metrics::kMemoryActivity, "%"},
@@ -40,7 +50,32 @@ constexpr ForeignColumn kGpuColumns[] = {
     {"enforcedPowerLimitWatts", &metrics::kPowerLimit, "W"},
     {"smClock", &metrics::kSmClock, "MHz"},
     {"memoryClock", &metrics::kMemoryClock, "MHz"},
+    {"graphicsClock", &metrics::kGraphicsClock, "MHz"},
+    {"fanSpeed", &metrics::kFanSpeed, "%"},
+    {"encoderUtilization", &metrics::kEncoder, "%"},
+    {"memoryTotal", &metrics::kMemoryTotal, "B"},
+    {"pcieLinkGen", &metrics::kPcieGeneration, ""},
+    {"pcieLinkWidth", &metrics::kPcieWidth, ""},
+    {"maxPcieLinkGen", &metrics::kPcieMaxGeneration, ""},
+    {"maxPcieLinkWidth", &metrics::kPcieMaxWidth, ""},
+    {"pcieTxBytes", &metrics::kPcieTransmitRate, "B/s"},
+    {"pcieRxBytes", &metrics::kPcieReceiveRate, "B/s"},
+    {"nvlinkTxBytes", &metrics::kNvlinkTransmitRate, "B/s"},
+    {"nvlinkRxBytes", &metrics::kNvlinkReceiveRate, "B/s"},
 };
+// Percents from NVML and by newer versions, parts of 1 from DCGM by the first ones that had them.
+constexpr ForeignColumn kActivityColumns[] = {
+    {"smActive", &metrics::kSmActive, "%"},
+    {"smOccupancy", &metrics::kSmOccupancy, "%"},
+    {"pipeTensorActive", &metrics::kTensorActive, "%"},
+    {"pipeTensorHmmaActive", &metrics::kTensorHalfActive, "%"},
+    {"dramActive", &metrics::kDramActive, "%"},
+    {"pipeFp64Active", &metrics::kFp64Active, "%"},
+    {"pipeFp32Active", &metrics::kFp32Active, "%"},
+    {"pipeFp16Active", &metrics::kFp16Active, "%"},
+};
+// A part of 1 is never above, but for rounding.
+constexpr double kMostAsPart = 1.05;
 constexpr ForeignColumn kHostCpu{"cpu", &kHostCpuUsed, "%"};
 
 struct Item {
@@ -86,7 +121,8 @@ std::optional<int64_t> ReadTimestamp(std::string_view message) {
 
 class Records {
  public:
-  explicit Records(ForeignRun& run) : run_(run) {}
+  // `most_active` is the highest activity value of the file, which the first reading finds.
+  Records(ForeignRun& run, double* most_active) : run_(run), most_active_(*most_active) {}
 
   // False when the message can't be read.
   bool Take(std::string_view message) {
@@ -178,9 +214,28 @@ class Records {
         subject = its;
         if (!run_.Begin(time, its)) return;
       }
-      run_.Number(*column, *number);
+      TakeNumber(*column, *number);
     }
     if (subject) run_.EndRow();
+  }
+
+  static bool IsActivity(const ForeignColumn& column) {
+    return &column >= std::begin(kActivityColumns) && &column < std::end(kActivityColumns);
+  }
+
+  void TakeNumber(const ForeignColumn& column, double number) {
+    if (!IsActivity(column)) {
+      run_.Number(column, number);
+      return;
+    }
+    if (!run_.repeating()) most_active_ = std::max(most_active_, number);
+    // 0 is 0 in both.
+    const bool told = most_active_ > kMostAsPart || most_active_ == 0;
+    if (run_.repeating() && !told) {
+      run_.Lost(kUnknownScale, 1, column.name);
+    } else {
+      run_.Number(column, number);
+    }
   }
 
   const ForeignColumn* FindColumn(const std::string& key, Subject* subject) {
@@ -192,6 +247,9 @@ class Records {
     subject->index = parts.size() == 3 ? base::ParseInt(parts[1]) : std::nullopt;
     if (parts[0] == "gpu" && subject->index) {
       for (const ForeignColumn& column : kGpuColumns) {
+        if (column.name == parts[2]) return &column;
+      }
+      for (const ForeignColumn& column : kActivityColumns) {
         if (column.name == parts[2]) return &column;
       }
     }
@@ -241,13 +299,14 @@ class Records {
   }
 
   ForeignRun& run_;
+  double& most_active_;
   std::optional<int32_t> exit_code_;
 };
 
-model::RunEnd ReadAll(std::string_view bytes, ForeignRun* run) {
+model::RunEnd ReadAll(std::string_view bytes, double* most_active, ForeignRun* run) {
   run->SetUnordered();
   WandbLog log(bytes);
-  Records records(*run);
+  Records records(*run, most_active);
   std::string_view message;
   while (true) {
     run->SetPlace("byte " + std::to_string(log.offset()));
@@ -285,7 +344,8 @@ base::Result<ImportSummary> Import(const std::string& path, const ImportOptions&
   }
   model::MemorySink nowhere;
   ForeignRun first(kTool, options, nowhere);
-  ReadAll(bytes, &first);
+  double most_active = 0;
+  ReadAll(bytes, &most_active, &first);
   if (first.values() == 0) {
     return base::Error{.what = "nothing to import",
                        .where = file,
@@ -295,7 +355,7 @@ base::Result<ImportSummary> Import(const std::string& path, const ImportOptions&
   first.Settle(0, 15);
   ForeignRun run(kTool, options, sink);
   run.Repeat(first, file);
-  run.Finish(ReadAll(bytes, &run));
+  run.Finish(ReadAll(bytes, &most_active, &run));
   return run.summary();
 }
 
