@@ -39,7 +39,8 @@ TEST(Arguments, UnknownFlagNamesTheNearest) {
 
 TEST(Arguments, SurplusWordsAreRefused) {
   EXPECT_FALSE(ParseArguments(kReportCommand, {"a.emr", "b.emr"}).ok());
-  EXPECT_FALSE(ParseArguments(kImportCommand, {"recording"}).ok());
+  EXPECT_FALSE(ParseArguments(kImportCommand, {"recording", "folder", "other"}).ok());
+  EXPECT_FALSE(ParseArguments(kImportCommand, {}).ok());
 }
 
 TEST(Arguments, ValuesComeFromTheEnvironmentWhenNotGiven) {

@@ -119,14 +119,20 @@ base::Result<ingest::ImportSummary> WriteRun(const ingest::ImporterDef& importer
   return summary;
 }
 
-base::Result<ingest::ImportSummary> Import(const ingest::ImporterDef& importer,
-                                           const std::string& source,
-                                           const ingest::ImportOptions& options,
-                                           const std::string& path, bool force) {
-  const size_t slash = path.rfind('/');
-  if (slash != std::string::npos && slash > 0) {
-    EPM_TRY(base::MakeDirectories(path.substr(0, slash)));
+// Folders on the way to the file that are not there, the outermost first.
+std::vector<std::string> MissingFolders(const std::string& path) {
+  std::vector<std::string> missing;
+  for (size_t at = path.find('/', 1); at != std::string::npos; at = path.find('/', at + 1)) {
+    std::string folder = path.substr(0, at);
+    if (::access(folder.c_str(), F_OK) != 0) missing.push_back(std::move(folder));
   }
+  return missing;
+}
+
+base::Result<ingest::ImportSummary> ImportInto(const ingest::ImporterDef& importer,
+                                               const std::string& source,
+                                               const ingest::ImportOptions& options,
+                                               const std::string& path, bool force) {
   struct stat about {};
   const bool there = ::lstat(path.c_str(), &about) == 0;
   if (!there) return WriteRun(importer, source, options, path);
@@ -138,6 +144,20 @@ base::Result<ingest::ImportSummary> Import(const ingest::ImporterDef& importer,
   // The old run may still be there; then the new one is only in the way.
   if (::access(path.c_str(), F_OK) == 0) ::unlink(beside.c_str());
   return std::move(replaced).error();
+}
+
+// An import that fails leaves nothing, not even the folder that was made for it.
+base::Result<ingest::ImportSummary> Import(const ingest::ImporterDef& importer,
+                                           const std::string& source,
+                                           const ingest::ImportOptions& options,
+                                           const std::string& path, bool force) {
+  const std::vector<std::string> fresh = MissingFolders(path);
+  if (!fresh.empty()) EPM_TRY(base::MakeDirectories(fresh.back()));
+  base::Result<ingest::ImportSummary> summary = ImportInto(importer, source, options, path, force);
+  for (auto folder = fresh.rbegin(); !summary.ok() && folder != fresh.rend(); ++folder) {
+    if (::rmdir(folder->c_str()) != 0) break;  // somebody else has put something there
+  }
+  return summary;
 }
 
 std::string NamesOf(const std::vector<const ingest::ImporterDef*>& importers) {

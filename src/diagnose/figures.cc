@@ -116,11 +116,13 @@ const Stat* FindStat(const StatTable& table, std::string_view field) {
 }
 
 // Whether the samples behind a figure leave out no more than a tenth of the interval, or one and a
-// half periods at its ends.
+// half periods at its ends, and never more than half of it: one sample is no interval.
 bool Covers(const Stat& stat, Interval interval, int64_t period_ns) {
   const double length_s = LengthSeconds(interval);
-  const double missing_s = (1 - stat.coverage_ratio.value_or(0)) * length_s;
-  return missing_s <= std::max(0.1 * length_s, 1.5 * base::SecondsFromNs(period_ns));
+  const double covered = stat.coverage_ratio.value_or(0);
+  const double missing_s = (1 - covered) * length_s;
+  const double ends_s = 1.5 * base::SecondsFromNs(period_ns);
+  return covered >= 0.5 && missing_s <= std::max(0.1 * length_s, ends_s);
 }
 
 // Drivers renew the energy counter each 10 to 100 ms; over less than ten of those steps its

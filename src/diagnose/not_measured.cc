@@ -39,7 +39,16 @@ void AddUnique(std::string text, std::vector<std::string>* list) {
   if (std::find(list->begin(), list->end(), text) == list->end()) list->push_back(std::move(text));
 }
 
-void AddStates(const Run& run, std::vector<NotMeasured>* list) {
+// Whether the series is of a GPU that the report leaves out as another job's.
+bool IsLeftOut(const Run& run, const model::Report& report, model::SeriesId id) {
+  const model::EntityId entity = run.series[id].entity;
+  if (run.series[id].metric.scope != Scope::kGpu || entity >= run.entities.size()) return false;
+  const int32_t index = GpuIndex(run.entities[entity]);
+  return std::none_of(report.gpus.begin(), report.gpus.end(),
+                      [index](const model::GpuStats& gpu) { return gpu.gpu == index; });
+}
+
+void AddStates(const Run& run, const model::Report& report, std::vector<NotMeasured>* list) {
   std::map<model::SeriesId, const model::SeriesState*> last;
   for (const model::SeriesState& state : run.states) {
     const model::SeriesState*& known = last[state.series];
@@ -52,6 +61,7 @@ void AddStates(const Run& run, std::vector<NotMeasured>* list) {
     // A process that ended is not missing.
     const bool process = run.series[id].metric.scope == Scope::kProcess;
     if (process && state->condition == SeriesCondition::kSourceGone) continue;
+    if (IsLeftOut(run, report, id)) continue;
     const std::pair key(run.series[id].metric.field, Reason(*state));
     auto group = std::find_if(groups.begin(), groups.end(),
                               [&](const auto& known) { return known.first == key; });
@@ -115,6 +125,8 @@ bool HasEvents(const Run& run) {
 // What the absence of something means once bytes of the run file are gone.
 constexpr std::string_view kDamagedReason = "not known: a part of the file is damaged or missing";
 
+constexpr std::string_view kNotInFile = "not in the imported file";
+
 bool IsDamaged(const Run& run) {
   const auto is_damage = [](const model::Loss& loss) {
     return base::StartsWith(loss.kind, "file.") && loss.severity != model::LossSeverity::kInfo;
@@ -160,7 +172,10 @@ void AddEpochsWithout(const model::Report& report, std::string_view reason,
 void AddMissing(const Run& run, const model::Report& report, bool gpu_source_failed,
                 std::vector<NotMeasured>* list) {
   const bool damaged = IsDamaged(run);
-  const auto because = [&](std::string_view reason) { return damaged ? kDamagedReason : reason; };
+  const bool imported = IsImported(run);
+  const auto because = [&](std::string_view reason) {
+    return damaged ? kDamagedReason : imported ? kNotInFile : reason;
+  };
   const auto add = [&](std::string subject, std::string_view reason) {
     list->push_back({.subject = std::move(subject), .reason = std::string(because(reason))});
   };
@@ -173,10 +188,15 @@ void AddMissing(const Run& run, const model::Report& report, bool gpu_source_fai
   }
   if (!HasFigure(report.host, "cpu_ratio")) add("host CPU", "no two readings of its counters");
   if (!HasFigure(report.host, "memory_used_bytes")) add("host memory", "no reading of it");
-  AddEpochsWithout(report, because("too few readings of its counters in it"), list);
+  AddEpochsWithout(report, damaged ? kDamagedReason : "too few readings of its counters in it",
+                   list);
 }
 
 }  // namespace
+
+bool IsImported(const Run& run) {
+  return run.info && !Find(run.info->attributes, "source").empty();
+}
 
 std::vector<NotMeasured> FindNotMeasured(const Run& run, const model::Report& report) {
   std::vector<NotMeasured> list;
@@ -190,7 +210,7 @@ std::vector<NotMeasured> FindNotMeasured(const Run& run, const model::Report& re
           run.EntitiesOf(Scope::kGpu).empty() ? "GPU" : base::Join({"GPU (", subject, ")"}, "");
     list.push_back({.subject = std::move(subject), .reason = reason});
   }
-  AddStates(run, &list);
+  AddStates(run, report, &list);
   AddMissing(run, report, gpu_source_failed, &list);
   return list;
 }

@@ -104,6 +104,26 @@ TEST_F(OwnGpusTest, TheEnvironmentsChoiceIsShownAndOthersOnDemand) {
   EXPECT_FALSE(SaysUnknown(all));
 }
 
+TEST_F(OwnGpusTest, WhatCouldNotBeReadOfOthersIsNotTold) {
+  Gpus({"no", "yes"});
+  for (const model::EntityId gpu : gpus_) {
+    const auto series = registry_.AddSeries(gpu, model::gpu::kPower, kSecond);
+    builder_.Write(model::SeriesState{.t_ns = kSecond,
+                                      .series = series,
+                                      .condition = model::SeriesCondition::kNotSupported,
+                                      .detail = {}});
+  }
+  const auto subjects = [](const model::Report& report) {
+    std::vector<std::string> out;
+    for (const model::NotMeasured& item : report.not_measured) {
+      if (item.reason == "not supported") out.push_back(item.subject);
+    }
+    return out;
+  };
+  EXPECT_THAT(subjects(Build()), ElementsAre("gpu1 power_w"));
+  EXPECT_THAT(subjects(Build(true)), ElementsAre("gpu0, gpu1 power_w"));
+}
+
 TEST_F(OwnGpusTest, WhatARankNamesIsTheJobsEvenAgainstTheEnvironment) {
   Gpus({"yes", "no", "no"});
   Rank(0, "GPU-2");
@@ -142,6 +162,22 @@ TEST_F(OwnGpusTest, ElseAllWithANote) {
   EXPECT_THAT(Indexes(report), ElementsAre(0, 1, 2));
   EXPECT_EQ(report.gpus[0].of_job, std::nullopt);
   EXPECT_TRUE(SaysUnknown(report));
+}
+
+TEST_F(OwnGpusTest, AnImportedFileGetsNoAdviceForARecording) {
+  builder_.Write(model::RunInfo{.run_id = "r",
+                                .boot_id = {},
+                                .anchor = {},
+                                .attributes = {{"source", "wandb"}, {"name", "run.wandb"}}});
+  Gpus({"", "", ""});
+  Rank(0, "");
+  const model::Report report = Build();
+  EXPECT_THAT(Indexes(report), ElementsAre(0, 1, 2));
+  EXPECT_FALSE(SaysUnknown(report));
+  for (const model::NotMeasured& item : report.not_measured) {
+    EXPECT_EQ(item.reason, "not in the imported file") << item.subject;
+  }
+  EXPECT_FALSE(report.not_measured.empty());
 }
 
 TEST_F(OwnGpusTest, OneGpuNeedsNoNote) {

@@ -176,8 +176,10 @@ void AddSeriesFigures(const Run& run, Report* report) {
 }
 
 // Why it is not known which GPUs are the job's: what the sampler said of the environment, or that
-// nobody said anything. Empty for a run without a job, such as an imported log of a machine.
+// nobody said anything. Empty for a run without a job, such as an imported file: what it has is all
+// that is known of it.
 std::string WhyGpusUnknown(const Run& run, const std::vector<RankEvents>& ranks) {
+  if (IsImported(run)) return {};
   const auto choice = std::find_if(run.events.rbegin(), run.events.rend(),
                                    [](const Event& event) { return event.name == "gpu.choice"; });
   if (choice == run.events.rend()) return ranks.empty() ? "" : std::string(kJobGpusUnknown);

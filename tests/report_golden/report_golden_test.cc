@@ -37,7 +37,8 @@ std::string Export(const model::Run& run, exporting::Subject subject, const std:
   const exporting::ExporterDef* exporter = exporting::FindExporter(subject, name);
   if (exporter == nullptr) return "no exporter " + name;
   std::ostringstream out;
-  const base::Result<> written = exporter->Write(run, diagnose::BuildReport(run), options, out);
+  const base::Result<> written =
+      exporter->Write(run, diagnose::BuildReport(run, {.all_gpus = true}), options, out);
   if (!written.ok()) return written.error().Message();
   std::string text = out.str();
   // The revision differs from commit to commit.
@@ -51,13 +52,14 @@ std::string Export(const model::Run& run, exporting::Subject subject, const std:
 TEST(ReportGolden, Text) {
   const model::Run run = testing::TinyRun();
   const model::Report report = diagnose::BuildReport(run);
+  const model::Report all = diagnose::BuildReport(run, {.all_gpus = true});
   render::TextOptions options;
   options.width = 160;
   options.files = {"tiny.emr"};
-  Expect("report.txt", render::RenderReport(run, report, options));
+  Expect("report.txt", render::RenderReport(run, all, options));
   Expect("summary.txt", render::RenderSummary(run, report, options));
   options.language = render::Language::kChinese;
-  Expect("report.zh.txt", render::RenderReport(run, report, options));
+  Expect("report.zh.txt", render::RenderReport(run, all, options));
   options.ascii = true;
   options.width = 80;
   Expect("report.narrow.txt", render::RenderReport(run, report, options));
