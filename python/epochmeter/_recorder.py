@@ -22,6 +22,9 @@ MEMORY_PERIOD_NS = 1_000_000_000
 # A phase shorter than this does not pay for a reading of its own at its end.
 MEMORY_PHASE_NS = 50_000_000
 
+# Their time is taken out of the steps.
+ASIDES = ("eval", "checkpoint")
+
 clock = time.monotonic_ns
 
 
@@ -67,6 +70,8 @@ class Recorder:
         self._pending: Dict[str, _protocol.Real] = {}
         self.phases: List[Dict[str, _protocol.Real]] = []
         self.evals = 0
+        # Open phases that are no part of a step, whether inside its turn of the loop or after it.
+        self._asides = 0
         self.hello()
 
     # Life of the process.
@@ -274,6 +279,7 @@ class Recorder:
         values: Dict[str, _protocol.Real] = {}
         self.phases.append(values)
         self.evals += phase == "eval"
+        self._asides += phase in ASIDES
         self._emit("phase_begin", clock(), phase=phase, **self._place())
         return values
 
@@ -284,9 +290,11 @@ class Recorder:
         # By identity: two open phases may hold equal values.
         self.phases = [box for box in self.phases if box is not values]
         self.evals -= phase == "eval"
-        if not self.in_step and self.last_end_ns and phase in ("eval", "checkpoint"):
-            # Between two steps it is no part of the next one.
-            self.last_end_ns += t_ns - max(began_ns, self.last_end_ns)
+        if phase in ASIDES:
+            self._asides -= 1
+            # One inside another is in the other's time.
+            if self.last_end_ns and not self._asides:
+                self.last_end_ns += t_ns - max(began_ns, self.last_end_ns)
         self._emit(
             "phase_end",
             t_ns,

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import time
 from typing import Any, Iterator, List, Optional
@@ -257,6 +258,23 @@ def test_evaluation_between_two_steps_is_no_part_of_the_next(world: World) -> No
             with epochmeter.phase("eval"):
                 time.sleep(0.3)
     assert max(world.steps("duration_s")) < 0.3
+
+
+@pytest.mark.parametrize("phases", [["eval"], ["checkpoint"], ["eval", "checkpoint"]])
+def test_evaluation_inside_a_turn_of_steps_is_no_part_of_the_step(
+    world: World, phases: List[str]
+) -> None:
+    for number, _ in enumerate(epochmeter.steps(range(3), epoch=0)):
+        time.sleep(0.02)
+        if number == 1:
+            with contextlib.ExitStack() as stack:
+                for phase in phases:
+                    stack.enter_context(epochmeter.phase(phase))
+                time.sleep(0.3)
+            time.sleep(0.02)
+    durations = world.steps("duration_s")
+    assert max(durations) < 0.3 and durations[1] >= 0.04
+    assert world.client.events("phase_end")[0]["duration_s"] >= 0.3
 
 
 def test_own_steps_that_come_later_take_over(world: World) -> None:
