@@ -3,11 +3,13 @@
 
 Prints the cost per turn of steps(), above that of the bare loop, in microseconds: with a receiver
 that keeps up, with one that is gone, with recording off, and the parts that are called alone. The
-best of several rounds is what the code costs; the median is what this machine made of it.
+best of several rounds is what the code costs; the median is what this machine made of it. Then the
+hooks of the frameworks that this Python has, inside real steps (python_hook_cost.py).
 """
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import socket
 import statistics
@@ -163,6 +165,22 @@ def show_hooks(steps: int, base: Dict[str, float]) -> None:
     recorder.train_end("completed")
 
 
+def show_frameworks(path: str) -> None:
+    program = str(Path(__file__).with_name("python_hook_cost.py"))
+    for framework in ("torch", "paddle", "keras", "tensorflow"):
+        if importlib.util.find_spec(framework) is None:
+            continue
+        done = subprocess.run(
+            [sys.executable, program, path, framework], stdout=subprocess.PIPE, text=True
+        )
+        words = done.stdout.split()
+        if done.returncode == 0 and len(words) >= 2:
+            best, median = float(words[-2]), float(words[-1])
+            print(f"{'hook of ' + framework + ', in a real step':<44}{best:8.2f}{median:8.2f}")
+        else:
+            print(f"hook of {framework}: not measured, it ended with {done.returncode}")
+
+
 def main() -> None:
     steps = int(sys.argv[1]) if len(sys.argv) > 1 else 5000
     folder = tempfile.mkdtemp(prefix="epm")
@@ -179,6 +197,7 @@ def main() -> None:
     show("steps() with log(loss=...)", measure(logged, steps), base)
     show("  the step event alone", measure(sent, steps), base)
     show_hooks(steps, base)
+    show_frameworks(path)
     receiver.kill()
     receiver.wait()
     receiver.stdout.close()
