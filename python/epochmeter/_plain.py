@@ -183,10 +183,10 @@ class PlainLoop:
 
     def idle(self) -> bool:
         """Whether somebody else's training is on, so that nothing is told from here."""
-        if self._own() is not None:
-            return False
         recorder = _state.current()
-        return recorder is not None and recorder.training and not recorder.lacks_steps()
+        if recorder is None or not recorder.training or recorder.token is self._token:
+            return False
+        return not recorder.lacks_steps()
 
     # What a Pass calls.
 

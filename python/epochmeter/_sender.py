@@ -67,6 +67,9 @@ class Sender:
         with self._lock:
             seq = self._seq
             self._seq = seq + 1
+            if self._gone and step and time.monotonic_ns() < self._look_again_ns:
+                self.dropped += 1
+                return False
             data = (
                 f'{head}{t_ns}{self._pid_part}{seq},"dropped":{self.dropped}'
                 f"{self._rank_part}{fragment}}}"
@@ -123,10 +126,7 @@ class Sender:
         that is gone only so often; begins and ends always do.
         """
         if step:
-            now_ns = time.monotonic_ns()
-            if now_ns < self._look_again_ns:
-                return False
-            self._look_again_ns = now_ns + LOOK_PERIOD_NS
+            self._look_again_ns = time.monotonic_ns() + LOOK_PERIOD_NS
         try:
             self._socket.connect(self.path)
             self._send(data)

@@ -107,11 +107,25 @@ def ranks() -> Optional[Tuple[str, int, int]]:
     return None
 
 
+# Type of a value -> the reader of the framework that it belongs to, None for no framework's.
+_by_type: Dict[type, Optional[Reader]] = {}
+
+
+def _reader_of(kind: type) -> Optional[Reader]:
+    root = kind.__module__.partition(".")[0]
+    root = _HOMES.get(root, root)
+    found = next((reader for reader in loaded() if reader.framework == root), None)
+    # Types can be made at run time without end; and a framework half imported is known later.
+    if len(_by_type) < 64 and (found is not None or root not in NAMES):
+        _by_type[kind] = found
+    return found
+
+
 def on_device(value: Any) -> bool:
     """Whether `value` is a tensor that lives on a device."""
-    root = type(value).__module__.partition(".")[0]
-    root = _HOMES.get(root, root)
-    return any(reader.on_device(value) for reader in loaded() if reader.framework == root)
+    kind = type(value)
+    reader = _by_type[kind] if kind in _by_type else _reader_of(kind)
+    return reader is not None and reader.on_device(value)
 
 
 # What frameworks put before the names of an evaluation's metrics, which are told as an evaluation's.

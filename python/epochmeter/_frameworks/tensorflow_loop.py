@@ -131,7 +131,7 @@ def _applying(original: Any) -> Any:
 def _turned(trains: _Trains) -> None:
     """A function that trains was called once more."""
     optimizer = trains.optimizer()
-    if optimizer is None or _loop.idle():
+    if optimizer is None:
         return
     steps = trains.steps(optimizer)
     if steps:
@@ -156,7 +156,7 @@ def _calling(original: Any) -> Any:
             _local.calling = 0
             _called.remove(self)
         trains = self.__dict__.get(_TRAINS)
-        if trains is not None and _eager():
+        if trains is not None and not _loop.idle() and _eager():
             _turned(trains)
         return result
 
