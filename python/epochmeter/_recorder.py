@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import sys
 import time
-import traceback
 from types import TracebackType
 from typing import Any, Callable, Dict, List, Mapping, Optional, Type
 
@@ -26,13 +25,6 @@ MEMORY_PHASE_NS = 50_000_000
 ASIDES = ("eval", "checkpoint")
 
 clock = time.monotonic_ns
-
-
-def _message(error: Optional[BaseException]) -> str:
-    try:
-        return _protocol.text(_redact.clean(str(error)[: _redact.READ_TIMES * _protocol.MAX_MESSAGE]))
-    except Exception as second:
-        return f"({type(error).__name__}.__str__ failed: {type(second).__name__})"
 
 
 class Recorder:
@@ -151,7 +143,7 @@ class Recorder:
             clock() if known else self._last_ns,
             status=status,
             type=None if error is None else _protocol.name(type(error).__name__),
-            message=None if error is None else _message(error),
+            message=None if error is None else _redact.message(error),
         )
 
     def epoch_begin(
@@ -334,16 +326,7 @@ class Recorder:
         trace: Optional[TracebackType],
     ) -> None:
         """An exception nobody caught: the training has failed."""
-        message = _message(value)
-        lines = "".join(traceback.format_tb(trace))
-        lines = _redact.clean(lines[-_redact.READ_TIMES * _protocol.MAX_TRACEBACK :])
-        tail = _protocol.text(lines[-_protocol.MAX_TRACEBACK :], _protocol.MAX_TRACEBACK)
-        # Each character may take 12 bytes as escapes: the traceback gives way before the message.
-        while len(_protocol.fragment({"m": message, "t": tail})) > _protocol.MAX_BYTES - 800:
-            if tail:
-                tail = tail[len(tail) // 2 + 1 :]
-            else:
-                message = message[: len(message) // 2]
+        message, tail = _redact.told(value, trace)
         self._emit(
             "exception",
             clock(),

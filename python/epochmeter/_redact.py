@@ -10,7 +10,11 @@ from __future__ import annotations
 import functools
 import os
 import re
-from typing import List, Pattern, Tuple
+import traceback
+from types import TracebackType
+from typing import List, Optional, Pattern, Tuple
+
+from epochmeter import _protocol
 
 HIDDEN = "***"
 # Read so much more than is kept, so that nothing secret is cut in two and then not known again.
@@ -53,3 +57,26 @@ def clean(text: str) -> str:
     for pattern, to in _patterns():
         text = pattern.sub(to, text)
     return text
+
+
+def message(error: Optional[BaseException]) -> str:
+    """What an exception says, cleaned and cut to what an event holds."""
+    try:
+        return _protocol.text(clean(str(error)[: READ_TIMES * _protocol.MAX_MESSAGE]))
+    except Exception as second:
+        return f"({type(error).__name__}.__str__ failed: {type(second).__name__})"
+
+
+def told(error: Optional[BaseException], trace: Optional[TracebackType]) -> Tuple[str, str]:
+    """Message and tail of the traceback, which fit into one event together."""
+    said = message(error)
+    lines = "".join(traceback.format_tb(trace))
+    lines = clean(lines[-READ_TIMES * _protocol.MAX_TRACEBACK :])
+    tail = _protocol.text(lines[-_protocol.MAX_TRACEBACK :], _protocol.MAX_TRACEBACK)
+    # Each character may take 12 bytes as escapes: the traceback gives way before the message.
+    while len(_protocol.fragment({"m": said, "t": tail})) > _protocol.MAX_BYTES - 800:
+        if tail:
+            tail = tail[len(tail) // 2 + 1 :]
+        else:
+            said = said[: len(said) // 2]
+    return said, tail
