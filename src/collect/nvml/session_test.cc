@@ -5,8 +5,10 @@
 #include <time.h>
 
 #include <cerrno>
+#include <map>
 
 #include "collect/nvml/replay_fixture.h"
+#include "collect/sources.h"
 
 namespace epochmeter::collect::nvml {
 namespace {
@@ -232,6 +234,40 @@ TEST_F(SessionTest, DoesNotOpenNvmlDuringAReleaseEvenWhereItWasNotOpen) {
   const auto again = session_->Open(*context_);
   ASSERT_FALSE(again.ok());
   EXPECT_THAT(again.error().Message(), HasSubstr("released on request"));
+}
+
+// The replayed driver crashes when it is given a handle from before.
+TEST_F(SessionTest, NoSourceUsesAHandleFromBeforeARelease) {
+  Play(R"({"new_handles_on_init":true,"stale_handle":"crash","devices":[
+      {"count":2,"name":"NVIDIA H200","values":{"util_gpu":50,"util_mem":5,"memory_total":1000,
+       "mem_used":300,"memory_reserved":1,"gpm.sm_util":20,"power_mw":100,"nvlink_tx_kib":1,
+       "nvlink_rx_kib":1,"nvlink_links":2,"nvlink_state":1,"energy_mj":5}},
+      {"name":"NVIDIA H200","values":{"memory_total":1000},"mig":{"max":7,"instances":[
+       {"gi":1,"ci":0,"profile":"3g.71gb","values":{"memory_total":400,"mem_used":120,
+        "gpm.sm_util":44}}]}}]})");
+  std::vector<std::unique_ptr<Source>> sources;
+  for (const SourceDef& def : GpuSources()) {
+    if (def.name.rfind("gpu.", 0) == 0) sources.push_back(MakeSource(def));
+  }
+  std::map<std::string, int> before;
+  std::map<std::string, int> after;
+  const auto count = [&](const model::Samples& samples, std::map<std::string, int>* counts) {
+    for (const auto& value : samples.values) {
+      const std::string key = KeyOf(registry_.series(value.series));
+      if (key.find(".trace") == std::string::npos) ++(*counts)[key];  // those follow real time
+    }
+  };
+  for (const double t_s : {0.0, 1.0, 10.0, 20.0}) {
+    for (const auto& source : sources) count(Sample(*source, t_s), &before);
+  }
+  session_->Release(kBeginNs + 20 * base::kNsPerSecond, 60 * base::kNsPerSecond);
+  for (const double t_s : {21.0, 30.0, 79.0}) {
+    for (const auto& source : sources) EXPECT_TRUE(Sample(*source, t_s).values.empty());
+  }
+  for (const double t_s : {80.0, 81.0, 90.0, 100.0}) {
+    for (const auto& source : sources) count(Sample(*source, t_s), &after);
+  }
+  EXPECT_EQ(after, before);
 }
 
 TEST_F(SessionTest, InitialisesAgainWhenNvmlSaysItIsNotInitialised) {
