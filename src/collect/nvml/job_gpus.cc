@@ -14,6 +14,7 @@
 
 #include "base/strings.h"
 #include "collect/job_choice.h"
+#include "collect/nvml/mig_instances.h"
 #include "collect/nvml/nvml_sources.h"
 #include "collect/nvml/session.h"
 #include "collect/proc_file.h"
@@ -27,6 +28,7 @@ constexpr size_t kEnvironLimit = size_t{256} << 10;
 constexpr int kReadAgainScans = 15;
 constexpr int64_t kScanNs = 2 * base::kNsPerSecond;
 constexpr int64_t kStartNs = 5 * base::kNsPerSecond;
+constexpr int64_t kMigNs = 30 * base::kNsPerSecond;  // instances are seldom made anew
 // A process in the middle of exec(2) shows an empty environment for a moment.
 constexpr int kExecWaits = 20;
 constexpr int64_t kExecWaitNs = base::kNsPerMs;
@@ -80,6 +82,7 @@ class JobGpuSource final : public Source {
 
   void Update(int64_t t_ns) {
     scanned_ns_ = t_ns;
+    LookForInstances(t_ns);
     const std::vector<GpuIdentity> gpus = Identities();
     Apply(choice_.Decide(Processes(), gpus, DriverBranch(session_.library().driver_version())),
           t_ns);
@@ -88,9 +91,33 @@ class JobGpuSource final : public Source {
   std::vector<GpuIdentity> Identities() const {
     std::vector<GpuIdentity> gpus;
     for (const Device& device : session_.devices()) {
-      gpus.push_back({.uuid = device.uuid, .bus_id = device.bus_id, .model = ModelOf(device)});
+      const auto mig = mig_.find(device.uuid);
+      gpus.push_back({.uuid = device.uuid,
+                      .bus_id = device.bus_id,
+                      .model = ModelOf(device),
+                      .mig = mig == mig_.end() ? std::vector<MigIdentity>() : mig->second});
     }
     return gpus;
+  }
+
+  // A list that can't be read now stays as it was: a choice is never taken back for that.
+  void LookForInstances(int64_t t_ns) {
+    const bool starting = t_ns - started_ns_ < kStartNs;
+    if (!session_.usable() || (!starting && t_ns - mig_looked_ns_ < kMigNs)) return;
+    mig_looked_ns_ = t_ns;
+    for (const Device& device : session_.devices()) {
+      if (device.lost) continue;
+      auto instances = ListMigInstances(session_.api(), device.handle);
+      if (!instances) continue;
+      std::vector<MigIdentity>& known = mig_[device.uuid];
+      known.clear();
+      for (MigInstance& found : *instances) {
+        if (found.uuid.empty()) continue;
+        known.push_back({.uuid = std::move(found.uuid),
+                         .gpu_instance = found.gpu_instance,
+                         .compute_instance = found.compute_instance});
+      }
+    }
   }
 
   std::string ModelOf(const Device& device) const {
@@ -196,6 +223,8 @@ class JobGpuSource final : public Source {
   std::string told_;
   int64_t started_ns_ = 0;
   int64_t scanned_ns_ = 0;
+  std::map<std::string, std::vector<MigIdentity>> mig_;  // by the UUID of the GPU
+  int64_t mig_looked_ns_ = 0;
 };
 
 base::Result<std::unique_ptr<Source>> Make(const SourceContext& context) {

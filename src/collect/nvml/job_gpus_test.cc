@@ -15,13 +15,20 @@ constexpr const char* kFourGpus =
     R"({"name":"four","devices":{"count":4,"values":{"util_gpu":50,"util_mem":20,
         "memory_total":1e11,"mem_used":5e9}}})";
 
+// Two GPUs; the second one is cut into instances, with a hole between.
+constexpr const char* kMigGpus =
+    R"({"name":"mig","devices":[{"values":{"util_gpu":50,"util_mem":20}},
+        {"values":{"util_gpu":50,"util_mem":20},
+         "mig":{"max":7,"instances":[{"gi":1,"ci":0,"profile":"3g.71gb","uuid":"MIG-aaaa"},null,
+                                     {"gi":5,"ci":0,"profile":"1g.18gb","uuid":"MIG-bbbb"}]}}]})";
+
 class JobGpusTest : public ReplayTest {
  protected:
-  void Start(const std::string& environ_text) {
+  void Start(const std::string& environ_text, const char* script = kFourGpus) {
     env_.proc_root = proc_.path();
     job_.root_pid = 100;
     Process(100, 1, environ_text);
-    Play(kFourGpus);
+    Play(script);
   }
   void Process(int pid, int parent, std::string environ_text) {
     std::replace(environ_text.begin(), environ_text.end(), ';', '\0');
@@ -130,6 +137,21 @@ TEST_F(JobGpusTest, AGpuThatTheTrainingNamesIsReadWhateverTheVariablesSay) {
   Sample(*job, 2);
   EXPECT_THAT(Read(*utilization, 2), ElementsAre(0, 2, 3));
   EXPECT_EQ(LastChoice("by"), "environment,training");
+}
+
+TEST_F(JobGpusTest, AMigDeviceMeansTheGpuThatItIsCutFrom) {
+  Start("CUDA_VISIBLE_DEVICES=MIG-bbbb", kMigGpus);
+  const auto job = MakeSource(kGpuJob);
+  EXPECT_THAT(Jobs(), ElementsAre("no", "yes"));
+  EXPECT_EQ(LastChoice("gpus"), "1");
+  EXPECT_EQ(LastChoice("note"), "");
+}
+
+TEST_F(JobGpusTest, AMigDeviceThatIsNotThereLeavesNone) {
+  Start("CUDA_VISIBLE_DEVICES=MIG-cccc", kMigGpus);
+  const auto job = MakeSource(kGpuJob);
+  EXPECT_THAT(Jobs(), ElementsAre("no", "no"));
+  EXPECT_THAT(LastChoice("note"), HasSubstr("'MIG-cccc' ends the list"));
 }
 
 TEST_F(JobGpusTest, AnEnvironmentThatHidesAllLeavesAllUnread) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "collect/nvml/gpm_reader.h"
+#include "collect/nvml/mig_instances.h"
 #include "collect/nvml/nvml_sources.h"
 
 namespace epochmeter::collect::nvml {
@@ -46,7 +47,6 @@ constexpr auto kCalls = [] {
 }();
 
 constexpr int64_t kLookNs = 30 * base::kNsPerSecond;
-constexpr uint32_t kMostInstances = 64;  // no GPU has more than 7
 
 // "1g.18gb" of "NVIDIA H200 MIG 1g.18gb": as the driver says it, never computed from sizes.
 std::string ProfileOf(const std::string& name) {
@@ -102,16 +102,15 @@ class MigSource final : public Source {
     for (size_t place = 0; place < session_.devices().size(); ++place) {
       Device& parent = session_.devices()[place];
       if (parent.lost || parent.excluded) continue;
-      uint32_t mode = 0;
-      uint32_t pending = 0;
-      const auto mig_mode = session_.api().mig_mode;
-      if (mig_mode == nullptr || mig_mode(parent.handle, &mode, &pending) != kNvmlSuccess) continue;
-      parent.mig = mode == 1;
-      if (parent.mig) LookAt(place);
+      parent.mig = IsMigOn(session_.api(), parent.handle).value_or(parent.mig);
+      const auto instances = ListMigInstances(session_.api(), parent.handle);
+      if (!instances) continue;
+      for (const MigInstance& found : *instances) Identify(place, found);
     }
     LoseUnseen("the MIG instance is gone, or its GPU is", t_ns);
   }
 
+  // `seen` is of the last look; instances keep their place and may come back.
   void LoseUnseen(const char* why, int64_t t_ns) {
     for (size_t i = 0; i < instances_.size(); ++i) {
       if (about_[i].seen || instances_[i].lost) continue;
@@ -122,79 +121,55 @@ class MigSource final : public Source {
     }
   }
 
-  void LookAt(size_t place) {
-    const Api& api = session_.api();
-    const NvmlDevice parent = session_.devices()[place].handle;
-    uint32_t count = 0;
-    if (api.max_mig_devices == nullptr || api.mig_handle == nullptr ||
-        api.max_mig_devices(parent, &count) != kNvmlSuccess) {
-      return;
-    }
-    for (uint32_t index = 0; index < std::min(count, kMostInstances); ++index) {
-      NvmlDevice handle = nullptr;
-      uint32_t gpu_instance = 0;
-      uint32_t compute_instance = 0;
-      // Holes are usual; an instance without a compute instance can't run anything.
-      if (api.mig_handle(parent, index, &handle) != kNvmlSuccess) continue;
-      if (api.gpu_instance_id == nullptr || api.compute_instance_id == nullptr ||
-          api.gpu_instance_id(handle, &gpu_instance) != kNvmlSuccess ||
-          api.compute_instance_id(handle, &compute_instance) != kNvmlSuccess) {
-        continue;
-      }
-      Identify(place, handle, gpu_instance, compute_instance);
-    }
-  }
-
-  void Identify(size_t place, NvmlDevice handle, uint32_t gpu_instance, uint32_t compute_instance) {
+  void Identify(size_t place, const MigInstance& found) {
     const Device& parent = session_.devices()[place];
-    std::string uuid = ReadUuid(session_.api(), handle);
+    std::string uuid = found.uuid;
     if (uuid.empty()) {
-      uuid =
-          parent.uuid + "/" + std::to_string(gpu_instance) + "/" + std::to_string(compute_instance);
+      uuid = parent.uuid + "/" + std::to_string(found.gpu_instance) + "/" +
+             std::to_string(found.compute_instance);
     }
     size_t i = 0;
     while (i < instances_.size() && instances_[i].uuid != uuid) ++i;
     if (i == instances_.size()) {
       instances_.emplace_back().uuid = uuid;
       about_.push_back({.reader = GpmReader(monotonic_ns_, kGpmCall, kFirstGpm)});
-      Describe(instances_[i], parent, handle, gpu_instance, compute_instance);
+      Describe(instances_[i], parent, found);
     }
     Device& instance = instances_[i];
     About& about = about_[i];
     // Handles are used again for other instances: the UUID has said which this is.
-    if (instance.generation == 0 || instance.lost || instance.handle != handle) {
+    if (instance.generation == 0 || instance.lost || instance.handle != found.handle) {
       ++instance.generation;
     }
-    instance.handle = handle;
+    instance.handle = found.handle;
     instance.index = parent.index;
     instance.lost = false;
     instance.mig = true;
     about.parent = place;
-    about.gpu_instance = gpu_instance;
+    about.gpu_instance = found.gpu_instance;
     about.seen = true;
   }
 
-  void Describe(Device& instance, const Device& parent, NvmlDevice handle, uint32_t gpu_instance,
-                uint32_t compute_instance) {
+  void Describe(Device& instance, const Device& parent, const MigInstance& found) {
     const Api& api = session_.api();
-    const std::string name = ReadName(api, handle);
+    const std::string name = ReadName(api, found.handle);
     instance.attributes = {{"name", name}, {"parent_uuid", parent.uuid}};
     NvmlDeviceAttributes sizes{};
-    if (api.attributes != nullptr && api.attributes(handle, &sizes) == kNvmlSuccess) {
+    if (api.attributes != nullptr && api.attributes(found.handle, &sizes) == kNvmlSuccess) {
       instance.attributes.emplace_back("multiprocessors", std::to_string(sizes.multiprocessors));
       instance.attributes.emplace_back("gpu_slices", std::to_string(sizes.gpu_instance_slices));
       instance.attributes.emplace_back("compute_slices",
                                        std::to_string(sizes.compute_instance_slices));
     }
-    instance.entity =
-        registry_.AddEntity({.scope = model::Scope::kMig,
-                             .name = instance.uuid,
-                             .labels = {{"gpu", std::to_string(parent.index)},
-                                        {"uuid", instance.uuid},
-                                        {"gpu_instance_id", std::to_string(gpu_instance)},
-                                        {"compute_instance_id", std::to_string(compute_instance)},
-                                        {"profile", ProfileOf(name)}},
-                             .attributes = instance.attributes});
+    instance.entity = registry_.AddEntity(
+        {.scope = model::Scope::kMig,
+         .name = instance.uuid,
+         .labels = {{"gpu", std::to_string(parent.index)},
+                    {"uuid", instance.uuid},
+                    {"gpu_instance_id", std::to_string(found.gpu_instance)},
+                    {"compute_instance_id", std::to_string(found.compute_instance)},
+                    {"profile", ProfileOf(name)}},
+         .attributes = instance.attributes});
   }
 
   void SampleInstance(size_t i, model::Samples& out) {
