@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cost of each GPU source and of a whole second of the sampler, over the library that replays
-// NVML: set EPOCHMETER_NVML_LIBRARY to its folder, EPOCHMETER_REPLAY to a script of 1 or 8 GPUs.
+// NVML: set EPOCHMETER_NVML_LIBRARY to its folder, EPOCHMETER_REPLAY to bench/h200x8.json.
 // With EPOCHMETER_REPLAY_LATENCY=1 calls take as long as they were measured to, and keep the core
 // busy for that time; without it they take none. The difference is what the calls cost.
 #include <benchmark/benchmark.h>
@@ -36,7 +36,8 @@ struct GpuBench {
   nvml::Session session{nvml::LibraryOptionsFromEnv()};
 };
 
-// One reading; a second of the source's tier is s per second of the run.
+// One reading, back to back: what needs time between readings (GPM, sample buffers) shows its cost
+// in the whole second only.
 void BM_GpuSource(benchmark::State& state) {
   const auto sources = GpuSources();
   const auto index = static_cast<size_t>(state.range(0));
@@ -57,7 +58,8 @@ void BM_GpuSource(benchmark::State& state) {
 BENCHMARK(BM_GpuSource)->DenseRange(0, 25)->Unit(benchmark::kMicrosecond);
 
 // All sources as the sampler runs them, in real time: sample buffers and GPM windows fill between
-// the ticks. Two rounds of the slowest tier; waiting is not counted.
+// the ticks. In 21 seconds the slow tier comes three times and the rare one once, so the mean is
+// a little above that of a long run. Waiting is not counted.
 void BM_GpuSecond(benchmark::State& state) {
   GpuBench bench;
   const auto schedule = Schedule::Make(bench.context(), GpuSources(), "sampler");
