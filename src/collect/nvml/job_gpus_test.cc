@@ -9,7 +9,6 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::Optional;
 
 constexpr const char* kFourGpus =
     R"({"name":"four","devices":{"count":4,"values":{"util_gpu":50,"util_mem":20,

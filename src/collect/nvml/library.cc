@@ -19,6 +19,7 @@ constexpr const char* kSoname = "libnvidia-ml.so.1";
 
 bool Exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
 
+// CUDA's stub for linking: it loads, and every call says that there is no driver.
 bool LooksLikeStub(const std::string& path, NvmlReturn rc, const LibraryOptions& options) {
   if (path.find("/stubs/") != std::string::npos) return true;
   const bool says_no_driver = rc == kNvmlDriverNotLoaded || rc == kNvmlUnknown;
@@ -90,6 +91,7 @@ Library::~Library() {
   if (handle_ != nullptr) dlclose(handle_);
 }
 
+// Takes the first candidate that the loader accepts; the error tells of all.
 base::Result<> Library::Map(const LibraryOptions& options) {
   options_ = options;
   std::vector<std::string> not_there, tried;
@@ -135,6 +137,7 @@ base::Result<> Library::Resolve() {
 
 base::Result<> Library::Initialise() {
   NvmlReturn rc = kNvmlFunctionNotFound;
+  // Initialises no GPU: each one follows with its handle, so a dead one doesn't fail the others.
   if (api_.init_with_flags != nullptr) rc = api_.init_with_flags(kNvmlInitNoGpus);
   if (rc == kNvmlFunctionNotFound || rc == kNvmlInvalidArgument) rc = api_.init();
   initialised_ = rc == kNvmlSuccess;
@@ -155,6 +158,7 @@ base::Result<> Library::Initialise() {
                      .code = rc};
 }
 
+// Empty where the driver does not tell.
 void Library::ReadVersions() {
   std::array<char, kNvmlVersionBufferSize> text{};
   if (api_.driver_version != nullptr &&
@@ -172,6 +176,7 @@ std::string Library::ErrorText(NvmlReturn rc) const {
   return std::string(text) + " (" + std::to_string(rc) + ")";
 }
 
+// NVML counts its initialisations: exactly one of ours is undone. The file stays mapped.
 void Library::Shutdown() {
   if (initialised_) api_.shutdown();
   initialised_ = false;

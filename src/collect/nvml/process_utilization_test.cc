@@ -7,7 +7,6 @@
 namespace epochmeter::collect::nvml {
 namespace {
 
-using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Optional;
 

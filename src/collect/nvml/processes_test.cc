@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -132,9 +133,9 @@ class OwnMemoryTest : public ProcessesTest {
   void Start(const std::string& processes, double used, bool initial = true) {
     for (const int pid : {100, 101, 300, static_cast<int>(getpid())}) {
       const std::string folder = std::to_string(pid);
-      proc_.Write(folder + "/stat", folder + " (python3) S " + (pid == 101 ? "100 " : "1 ") +
-                                        folder + " " + folder +
-                                        " 0 0 0 0 0 0 0 0 0 0 0 0 0 1 0 50 0 0\n");
+      proc_.Write(folder + "/stat",
+                  fmt::format("{0} (python3) S {1} {0} {0} 0 0 0 0 0 0 0 0 0 0 0 0 0 1 0 50 0 0\n",
+                              folder, pid == 101 ? 100 : 1));
       proc_.Write(folder + "/comm", pid == 300 ? server_ + "\n" : "python3\n");
       proc_.Write(folder + "/environ", "");
     }

@@ -12,9 +12,12 @@ namespace {
 
 using model::SeriesCondition;
 
+// Between two tries of a call that fails.
 constexpr int64_t kWaitMaxNs = 60 * base::kNsPerSecond;
+// Between two losses that count the dropped values of one metric.
 constexpr int64_t kTellAgainNs = 60 * base::kNsPerSecond;
 
+// The answer will not change while the handle is the same.
 bool Latches(NvmlReturn rc) {
   return rc == kNvmlNotSupported || rc == kNvmlFunctionNotFound ||
          rc == kNvmlArgumentVersionMismatch;
@@ -41,6 +44,7 @@ const std::vector<Device>& SeriesGroup::devices() const {
   return def_.devices != nullptr ? *def_.devices : session_.devices();
 }
 
+// What was dropped and not told yet; the devices must still be there.
 SeriesGroup::~SeriesGroup() {
   for (size_t i = 0; i < states_.size(); ++i) {
     if (states_[i] == nullptr) continue;
@@ -86,6 +90,7 @@ model::SeriesId SeriesGroup::SeriesOf(PerDevice& state, size_t metric) {
   return *series;
 }
 
+// Writes the change of a call's condition to each of its series; nothing when there is none.
 void SeriesGroup::SetCondition(PerDevice& state, size_t call, SeriesCondition condition,
                                const std::string& detail, int64_t t_ns) {
   CallState& known = state.calls[call];
@@ -105,6 +110,7 @@ bool SeriesGroup::Feeds(size_t call, size_t metric) const {
   return metric >= def.first_metric && metric - def.first_metric < def.metric_count;
 }
 
+// Another call that feeds the metric fails: its series is not well because this call is.
 bool SeriesGroup::IsHeldBack(const PerDevice& state, size_t metric) const {
   for (size_t call = 0; call < def_.calls.size(); ++call) {
     const bool fine = state.calls[call].condition == SeriesCondition::kOk;
@@ -151,6 +157,7 @@ void SeriesGroup::Failed(const Device& device, size_t call, NvmlReturn rc, int64
       fmt::format("{}: {}{}", def_.calls[call].name, session_.library().ErrorText(rc), mig), t_ns);
 }
 
+// Only of series that began: what a device never had, its loss doesn't take.
 void SeriesGroup::TellLost(const Device& device, int64_t t_ns) {
   PerDevice& state = StateOf(device);
   for (size_t call = 0; call < def_.calls.size(); ++call) {
@@ -205,6 +212,7 @@ void SeriesGroup::Drop(const Device& device, size_t metric, const std::string& s
 
 void SeriesGroup::NoteImplausible(const Device& device, size_t metric, const std::string& why,
                                   int64_t t_ns) {
+  // A contradiction lasts: told each ten minutes, not with each reading.
   constexpr int64_t kImplausibleAgainNs = 600 * base::kNsPerSecond;
   int64_t& told_ns = StateOf(device).dropped[metric].implausible_told_ns;
   if (told_ns != 0 && t_ns - told_ns < kImplausibleAgainNs) return;

@@ -13,10 +13,12 @@ namespace {
 
 using model::SeriesCondition;
 
+// Monotonic, as all times here: the caller's tick, not a clock read in between.
 constexpr int64_t kLostRetryNs = 30 * base::kNsPerSecond;
 constexpr int64_t kLostRetryMaxNs = 300 * base::kNsPerSecond;
 constexpr int64_t kLookNs = 30 * base::kNsPerSecond;
 constexpr int64_t kReinitMaxNs = 60 * base::kNsPerSecond;
+// In a row: a single UNKNOWN or TIMEOUT may be a driver that is busy.
 constexpr int kUnknownLimit = 5;
 constexpr const char* kAccessAdvice =
     "check the device cgroup of the job or container and the kernel log (NVRM lines)";
@@ -70,6 +72,7 @@ base::Result<> Session::OpenNow() {
   return Enumerate();
 }
 
+// Devices that give no handle are counted; only none at all is an error.
 base::Result<> Session::Enumerate() {
   listed_ = 0;
   refused_ = 0;
@@ -120,6 +123,7 @@ void Session::TellSymbols(int64_t now_ns) {
   sink_->Write(event);
 }
 
+// A known UUID keeps its place, its series and its entity, and gets the new handle.
 void Session::Identify(NvmlDevice handle, uint32_t index) {
   const std::string bus_id = ReadBusId(api(), handle);
   std::string uuid = ReadUuid(api(), handle);
@@ -138,6 +142,7 @@ void Session::Identify(NvmlDevice handle, uint32_t index) {
   Describe(*device);
 }
 
+// The entity's labels are those of the first time; only the attributes follow.
 void Session::Describe(Device& device) {
   Identity identity =
       ReadIdentity(*library_, device.handle, SysfsBusId(device.bus_id), options_.root);
@@ -170,6 +175,7 @@ void Session::Maintain(int64_t now_ns) {
   LookForNew(now_ns);
 }
 
+// Asks for handles only when the count moved or some were refused: a handle initialises its GPU.
 void Session::LookForNew(int64_t now_ns) {
   if (now_ns < look_at_ns_) return;
   const bool first = look_at_ns_ == 0;
@@ -302,6 +308,7 @@ void Session::Release(int64_t now_ns, int64_t pause_ns) {
   TellRelease("nvml.released", "on request, for " + pause, now_ns);
 }
 
+// Every handle is void afterwards: each device is looked for again by its bus id.
 void Session::Reinitialise(int64_t now_ns) {
   event_set_ = nullptr;  // of the initialisation that is over
   const base::Result<> result = library_->Reinitialise();
