@@ -67,6 +67,9 @@ def test_slow_receiver_costs_no_time_and_loses_only_what_the_backlog_cannot_hold
         found += drain(receiver)
     sender.send(MARK, total + 1, "")
     found += drain(receiver)
+    # The queue may have been full just then.
+    assert sender.flush()
+    found += drain(receiver)
     assert [event["seq"] for event in found] == sorted(event["seq"] for event in found)
     assert found[-1]["dropped"] == lost
     assert len(found) == total + 2 - lost
@@ -139,3 +142,21 @@ def test_sending_while_sending_does_not_lock_up(recorder: FakeRecorder) -> None:
     sender = Sender(recorder.path, None, lambda: None)
     with sender._lock:
         assert sender.send(MARK, 1, "")
+
+
+def test_steps_look_for_a_lost_receiver_only_now_and_then(folder: Path) -> None:
+    sender = Sender(str(folder / "s"), None, lambda: None)
+    assert not sender.send(MARK, 0, "", step=True)
+    looks: List[bytes] = []
+    real, sender._send = sender._send, lambda data: looks.append(data) or real(data)
+    began = time.monotonic()
+    lost = 1
+    while time.monotonic() < began + 0.1:
+        assert not sender.send(MARK, 0, "", step=True)
+        lost += 1
+    assert 1 <= len(looks) <= 40 and lost > 1000
+    receiver = bound(folder / "s")
+    time.sleep(0.02)
+    assert sender.send(MARK, 1, "", step=True)
+    assert drain(receiver)[0]["dropped"] == lost == sender.dropped
+    receiver.close()
