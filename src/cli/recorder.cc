@@ -297,13 +297,13 @@ class Recorder {
     if (status && WIFEXITED(*status)) end_.exit_code = WEXITSTATUS(*status);
     if (status && WIFSIGNALED(*status)) end_.signal = WTERMSIG(*status);
     sampler_->SampleNow();
-    if (schedule_) schedule_->RunAllNow(ended_ns_);
+    if (schedule_) schedule_->RunAtEpoch(ended_ns_);
     writer_->FlushSoon();
     if (!LauncherTellsTheEnd()) finished_ = true;
   }
 
   void SampleBoundary(int64_t now_ns) {
-    if (schedule_) schedule_->RunAllNow(now_ns);
+    if (schedule_) schedule_->RunAtEpoch(now_ns);
     sampler_->SampleNow();
     writer_->FlushSoon();
   }

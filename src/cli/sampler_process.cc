@@ -177,7 +177,7 @@ int RunSampler(const Arguments& arguments) {
     }
     const int64_t now_ns = base::MonotonicNs();
     if (release.Take()) session.Release(now_ns, kReleaseNs);
-    if (sample_now) schedule->RunAllNow(now_ns);
+    if (sample_now) schedule->RunAtEpoch(now_ns);
     if (schedule->NextDueNs() <= now_ns) schedule->RunDue(now_ns);
   }
   return kExitOk;

@@ -95,13 +95,13 @@ class RealSchedule : public Schedule {
   }
 
   int64_t NextDueNs() const override {
-    int64_t next_ns = pending_all_ns_.value_or(std::numeric_limits<int64_t>::max());
+    int64_t next_ns = pending_epoch_ns_.value_or(std::numeric_limits<int64_t>::max());
     for (const Entry& entry : entries_) next_ns = std::min(next_ns, entry.due_ns);
     return next_ns;
   }
 
   void RunDue(int64_t now_ns) override {
-    if (pending_all_ns_ && *pending_all_ns_ <= now_ns) RunAllNow(now_ns);
+    if (pending_epoch_ns_ && *pending_epoch_ns_ <= now_ns) RunAtEpoch(now_ns);
     const int64_t due_ns = NextDueNs();
     if (due_ns > now_ns) return;
     const int64_t instant_ns = InstantBefore(now_ns, context_.tick_ns);
@@ -119,16 +119,24 @@ class RealSchedule : public Schedule {
     Write(out);
   }
 
-  void RunAllNow(int64_t now_ns) override {
+  void RunAtEpoch(int64_t now_ns) override {
     const int64_t join_ns = context_.nvml != nullptr ? kGpuJoinNs : kHostJoinNs;
-    if (last_all_ns_ && now_ns - *last_all_ns_ < join_ns) {
-      pending_all_ns_ = *last_all_ns_ + join_ns;
+    if (last_epoch_ns_ && now_ns - *last_epoch_ns_ < join_ns) {
+      pending_epoch_ns_ = *last_epoch_ns_ + join_ns;
       return;
     }
-    pending_all_ns_.reset();
-    last_all_ns_ = now_ns;
+    pending_epoch_ns_.reset();
+    last_epoch_ns_ = now_ns;
+    ReadNow(now_ns, false);
+  }
+
+  void RunAllNow(int64_t now_ns) override { ReadNow(now_ns, true); }
+
+ private:
+  void ReadNow(int64_t now_ns, bool all) {
     model::Samples out{.t_ns = now_ns, .values = {}};
     for (Entry& entry : entries_) {
+      if (!all && !entry.def->at_epochs) continue;
       if (entry.failures > 0 && entry.due_ns > now_ns) continue;  // waits for its retry
       if (entry.due_ns <= now_ns) {
         entry.due_ns = InstantBefore(now_ns, entry.period_ns) + entry.period_ns;
@@ -138,7 +146,6 @@ class RealSchedule : public Schedule {
     Write(out);
   }
 
- private:
   static SourceContext WithLabel(SourceContext context, std::string label) {
     context.process_label = std::move(label);
     return context;
@@ -282,8 +289,8 @@ class RealSchedule : public Schedule {
   model::EntityId self_ = 0;
   model::SeriesId lag_ = 0;
   std::vector<Entry> entries_;
-  std::optional<int64_t> last_all_ns_;
-  std::optional<int64_t> pending_all_ns_;  // a reading of everything that was asked for too soon
+  std::optional<int64_t> last_epoch_ns_;
+  std::optional<int64_t> pending_epoch_ns_;  // a reading that was asked for too soon
 };
 
 }  // namespace

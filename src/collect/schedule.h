@@ -38,9 +38,12 @@ class Schedule {
   virtual int64_t NextDueNs() const = 0;
   // Reads every source that is due at `now_ns` and writes one Samples record per tick to the sink.
   virtual void RunDue(int64_t now_ns) = 0;
-  // Reads every source now, slow tiers included: when an epoch begins or ends and at the end of the
-  // run. Asked again too soon (20 ms; 100 ms with NVML) it reads once more when that time is over,
-  // by NextDueNs and RunDue: the beginning of an epoch right after the end of another counts too.
+  // Reads the sources of `at_epochs` now, whatever their tier: when an epoch begins or ends and at
+  // the end of the run. Asked again too soon (20 ms; 100 ms with NVML) it reads once more when that
+  // time is over, by NextDueNs and RunDue: the beginning of an epoch right after the end of another
+  // counts too.
+  virtual void RunAtEpoch(int64_t now_ns) = 0;
+  // Reads every source now.
   virtual void RunAllNow(int64_t now_ns) = 0;
 };
 

@@ -73,11 +73,12 @@ constexpr SourceDef FakeDef(Tier tier) {
 
 class ScheduleTest : public testing::Test {
  protected:
-  void Start(Tier tier = Tier::kTick, int64_t begin_ns = 10'300 * kNsPerMs) {
+  void Start(Tier tier = Tier::kTick, int64_t begin_ns = 10'300 * kNsPerMs, bool at_epochs = true) {
     clock_ns = begin_ns;
     bench_.env.monotonic_ns = &ClockNs;
     bench_.env.thread_cpu_ns = &ClockNs;
     defs_ = {FakeDef(tier)};
+    defs_[0].at_epochs = at_epochs;
     schedule_ = Schedule::Make(bench_.context(), defs_, "recorder");
   }
   void SetUp() override { script = {}; }
@@ -159,17 +160,27 @@ TEST_F(ScheduleTest, SlowTiersAreReadFirstAtOnceThenInTheirPeriod) {
 TEST_F(ScheduleTest, ReadsAllAgainWhenAskedTooSoonButOnlyOnce) {
   Start(Tier::kSlow);
   schedule_->RunDue(11 * kNsPerSecond);
-  schedule_->RunAllNow(12'345 * kNsPerMs);
-  schedule_->RunAllNow(12'346 * kNsPerMs);  // the next epoch begins right after the end of one
-  schedule_->RunAllNow(12'350 * kNsPerMs);
+  schedule_->RunAtEpoch(12'345 * kNsPerMs);
+  schedule_->RunAtEpoch(12'346 * kNsPerMs);  // the next epoch begins right after the end of one
+  schedule_->RunAtEpoch(12'350 * kNsPerMs);
   EXPECT_EQ(schedule_->NextDueNs(), 12'365 * kNsPerMs);
   schedule_->RunDue(12'365 * kNsPerMs);
-  schedule_->RunAllNow(12'400 * kNsPerMs);
+  schedule_->RunAtEpoch(12'400 * kNsPerMs);
   std::vector<int64_t> read_at_ms;
   for (const model::Samples& samples : Records<model::Samples>()) {
     read_at_ms.push_back(samples.t_ns / kNsPerMs);
   }
   EXPECT_EQ(read_at_ms, (std::vector<int64_t>{11000, 12345, 12365, 12400}));
+}
+
+TEST_F(ScheduleTest, ASourceThatSaysNothingOfEpochsIsNotReadAtThem) {
+  Start(Tier::kRare, 10'300 * kNsPerMs, false);
+  RunUntil(11 * kNsPerSecond);
+  schedule_->RunAtEpoch(12'345 * kNsPerMs);
+  EXPECT_EQ(ReadAtMs(), std::vector<int64_t>{11000});
+  schedule_->RunAllNow(12'346 * kNsPerMs);
+  EXPECT_EQ(script.read_at_ns.size(), 2U);
+  EXPECT_EQ(schedule_->NextDueNs(), 60 * kNsPerSecond);
 }
 
 TEST_F(ScheduleTest, ACostlySourceIsReadLessAndComesBack) {

@@ -25,10 +25,9 @@ namespace nvml {
 class Session;
 }
 
-// How often a source is read, by its measured cost: `kTick` each tick of the run's interval; `kMid`
-// each 2 s at most; `kSlow` each 10 s, and also whenever an epoch begins or ends, so that slow
-// counters are right per epoch.
-enum class Tier : uint8_t { kTick, kMid, kSlow };
+// How often a source is read, by its measured cost and by how fast its values change: `kTick` each
+// tick of the run's interval; `kMid` each 2 s at most; `kSlow` each 10 s; `kRare` each 60 s.
+enum class Tier : uint8_t { kTick, kMid, kSlow, kRare };
 
 // Which processes belong to the run. Root pids are the training and what it registered.
 struct JobScope {
@@ -69,6 +68,9 @@ struct SourceDef {
   std::string_view summary;  // one line for `epochmeter list metrics`
   std::span<const model::MetricDef> metrics;
   Tier tier;
+  // Whether it is read besides whenever an epoch begins or ends, so that its values are right per
+  // epoch. Off for sources that are dear and whose values mean nothing at that very instant.
+  bool at_epochs = true;
   // An error says why this machine can't have the source; it is reported once and the source is
   // tried again later (a driver may be loaded late).
   base::Result<std::unique_ptr<Source>> (*Make)(const SourceContext& context);
@@ -76,9 +78,10 @@ struct SourceDef {
 
 // The period of a tier for a run's interval.
 constexpr int64_t TierPeriodNs(Tier tier, int64_t tick_ns) {
-  const int64_t least = tier == Tier::kTick  ? 0
-                        : tier == Tier::kMid ? 2 * base::kNsPerSecond
-                                             : 10 * base::kNsPerSecond;
+  const int64_t least = tier == Tier::kTick   ? 0
+                        : tier == Tier::kMid  ? 2 * base::kNsPerSecond
+                        : tier == Tier::kSlow ? 10 * base::kNsPerSecond
+                                              : 60 * base::kNsPerSecond;
   return tick_ns > least ? tick_ns : least;
 }
 

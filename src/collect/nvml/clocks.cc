@@ -58,7 +58,7 @@ void ReadMax(const Reading& reading) {
 }
 
 base::Result<std::unique_ptr<Source>> MakeMax(const SourceContext& context) {
-  return MakeDeviceSource(context, kMaxMetrics, kMaxCalls, Tier::kSlow, &ReadMax);
+  return MakeDeviceSource(context, kMaxMetrics, kMaxCalls, Tier::kRare, &ReadMax);
 }
 
 }  // namespace
@@ -73,7 +73,8 @@ const SourceDef kGpuClocks{
 const SourceDef kGpuMaxClocks{.name = "gpu.max_clocks",
                               .summary = "highest clocks",
                               .metrics = kMaxMetrics,
-                              .tier = Tier::kSlow,
+                              .tier = Tier::kRare,
+                              .at_epochs = false,
                               .Make = &MakeMax};
 
 }  // namespace epochmeter::collect::nvml

@@ -79,6 +79,7 @@ const SourceDef kGpuFan{.name = "gpu.fan",
                         .summary = "speed of the fastest fan",
                         .metrics = kMetrics,
                         .tier = Tier::kSlow,
+                        .at_epochs = false,
                         .Make = &Make};
 
 }  // namespace epochmeter::collect::nvml

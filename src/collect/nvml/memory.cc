@@ -198,7 +198,7 @@ void ReadBar1(const Reading& reading) {
 }
 
 base::Result<std::unique_ptr<Source>> MakeBar1(const SourceContext& context) {
-  return MakeDeviceSource(context, kBar1Metrics, kBar1Calls, Tier::kSlow, &ReadBar1);
+  return MakeDeviceSource(context, kBar1Metrics, kBar1Calls, Tier::kRare, &ReadBar1);
 }
 
 }  // namespace
@@ -212,7 +212,8 @@ const SourceDef kGpuMemory{.name = "gpu.memory",
 const SourceDef kGpuBar1{.name = "gpu.bar1",
                          .summary = "window of the bus into device memory",
                          .metrics = kBar1Metrics,
-                         .tier = Tier::kSlow,
+                         .tier = Tier::kRare,
+                         .at_epochs = false,
                          .Make = &MakeBar1};
 
 }  // namespace epochmeter::collect::nvml

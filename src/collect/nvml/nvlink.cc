@@ -155,6 +155,7 @@ const SourceDef kGpuNvlink{.name = "gpu.nvlink",
                            .summary = "NVLink bytes, errors, links and speed",
                            .metrics = kMetrics,
                            .tier = Tier::kSlow,
+                           .at_epochs = false,
                            .Make = &Make};
 
 }  // namespace epochmeter::collect::nvml

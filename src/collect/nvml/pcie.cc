@@ -78,7 +78,7 @@ void ReadLink(const Reading& reading, LinkState& state) {
 }
 
 base::Result<std::unique_ptr<Source>> MakeLink(const SourceContext& context) {
-  return MakeStatefulSource<LinkState>(context, kMetrics, kCalls, Tier::kSlow, &ReadLink);
+  return MakeStatefulSource<LinkState>(context, kMetrics, kCalls, Tier::kRare, &ReadLink);
 }
 
 constexpr std::array kByteMetrics = {gpu::kPcieTransmit, gpu::kPcieReceive};
@@ -93,6 +93,7 @@ constexpr std::array<FieldRow, 2> kByteFields = {{
     {kNvmlFieldPcieRxBytes, kReceive},
 }};
 constexpr double kWrapBytes = 4294967296.0;
+constexpr double kShortestTickS = 0.1;  // that a run can be recorded with
 
 struct Direction {
   bool started = false;
@@ -134,8 +135,10 @@ bool CanUnwrap(const Reading& reading, ByteState& state) {
     reading.group.Unsupported(
         reading.device, kBoth,
         fmt::format("the driver's 32-bit byte counters can wrap in {:.2f} s at the speed of this "
-                    "link (generation {}, {} lanes): record at a shorter interval",
-                    wrap_s, generation, width),
+                    "link (generation {}, {} lanes){}",
+                    wrap_s, generation, width,
+                    wrap_s >= kShortestTickS ? ": record at a shorter interval"
+                                             : "; pcie_transmit and pcie_receive rates are of GPM"),
         reading.out.t_ns);
     return false;
   }
@@ -191,7 +194,8 @@ base::Result<std::unique_ptr<Source>> MakeBytes(const SourceContext& context) {
 const SourceDef kGpuPcie{.name = "gpu.pcie",
                          .summary = "PCIe link, replays and errors",
                          .metrics = kMetrics,
-                         .tier = Tier::kSlow,
+                         .tier = Tier::kRare,
+                         .at_epochs = false,
                          .Make = &MakeLink};
 
 const SourceDef kGpuPcieBytes{

@@ -236,6 +236,7 @@ const SourceDef kGpuProcessUtilization{.name = "gpu.process_utilization",
                                        .summary = "busy shares of processes on the GPUs",
                                        .metrics = kMetrics,
                                        .tier = Tier::kSlow,
+                                       .at_epochs = false,
                                        .Make = &Make};
 
 }  // namespace epochmeter::collect::nvml

@@ -99,7 +99,7 @@ void ReadLimits(const Reading& reading) {
 }
 
 base::Result<std::unique_ptr<Source>> MakeLimits(const SourceContext& context) {
-  return MakeDeviceSource(context, kLimitMetrics, kLimitCalls, Tier::kSlow, &ReadLimits);
+  return MakeDeviceSource(context, kLimitMetrics, kLimitCalls, Tier::kRare, &ReadLimits);
 }
 
 }  // namespace
@@ -108,7 +108,8 @@ const SourceDef kGpuTemperatureLimits{
     .name = "gpu.temperature_limits",
     .summary = "temperatures at which clocks fall, and the degrees until then",
     .metrics = kLimitMetrics,
-    .tier = Tier::kSlow,
+    .tier = Tier::kRare,
+    .at_epochs = false,
     .Make = &MakeLimits};
 
 const SourceDef kGpuTemperature{.name = "gpu.temperature",

@@ -127,6 +127,7 @@ const SourceDef kGpuUtilizationTrace{
     .summary = "mean, lowest and highest of the driver's utilisation windows",
     .metrics = kUtilizationMetrics,
     .tier = Tier::kSlow,
+    .at_epochs = false,
     .Make = &MakeUtilization};
 
 }  // namespace epochmeter::collect::nvml
