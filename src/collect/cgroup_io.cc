@@ -75,7 +75,9 @@ class CgroupIo : public Source {
   // Without any I/O yet the file is empty, which is 0.
   base::Result<> Sample(model::Samples& out) override {
     if (job_.Refresh(out.t_ns)) Open();
-    EPM_ASSIGN(std::string_view text, file_->Read());
+    const base::Result<std::string_view> read = file_->Read();
+    if (!read.ok()) return NoController(read.error());
+    std::string_view text = *read;
     Bytes sum;
     std::string_view line;
     while (NextLine(text, line)) {
@@ -91,6 +93,15 @@ class CgroupIo : public Source {
   }
 
  private:
+  base::Error NoController(const base::Error& error) const {
+    if (!job_.chain().v2) return error;
+    return {.what = "the job's cgroup counts no I/O",
+            .where = job_.chain().levels.front().name,
+            .why = "its io controller is not enabled",
+            .what_to_do = "",
+            .code = error.code};
+  }
+
   void Open() {
     const CgroupChain& chain = job_.chain();
     file_.emplace(chain.levels.front().folder +

@@ -62,6 +62,8 @@ class HostFs : public Source {
       seen = SharesMounts() ? "training" : "recorder";
       error = ::statfs("/dev/shm", &info) == 0 ? 0 : errno;
     }
+    // A training that has ended is no reason of its own.
+    if (error == ENOENT && ::access(process_.c_str(), F_OK) != 0) return {};
     if (error != 0) {
       for (const model::SeriesId series : series_) {
         states_.Set(out.t_ns, series, ConditionOf(error),

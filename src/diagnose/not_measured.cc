@@ -48,7 +48,9 @@ bool IsLeftOut(const Run& run, const model::Report& report, model::SeriesId id) 
                       [index](const model::GpuStats& gpu) { return gpu.gpu == index; });
 }
 
-void AddStates(const Run& run, const model::Report& report, std::vector<NotMeasured>* list) {
+// `told` are the reasons that stand in the list already, for a whole source.
+void AddStates(const Run& run, const model::Report& report, const std::set<std::string>& told,
+               std::vector<NotMeasured>* list) {
   std::map<model::SeriesId, const model::SeriesState*> last;
   for (const model::SeriesState& state : run.states) {
     const model::SeriesState*& known = last[state.series];
@@ -61,7 +63,7 @@ void AddStates(const Run& run, const model::Report& report, std::vector<NotMeasu
     // A process that ended is not missing.
     const bool process = run.series[id].metric.scope == Scope::kProcess;
     if (process && state->condition == SeriesCondition::kSourceGone) continue;
-    if (IsLeftOut(run, report, id)) continue;
+    if (IsLeftOut(run, report, id) || told.count(state->detail) > 0) continue;
     const std::pair key(run.series[id].metric.field, Reason(*state));
     auto group = std::find_if(groups.begin(), groups.end(),
                               [&](const auto& known) { return known.first == key; });
@@ -201,16 +203,18 @@ bool IsImported(const Run& run) {
 std::vector<NotMeasured> FindNotMeasured(const Run& run, const model::Report& report) {
   std::vector<NotMeasured> list;
   bool gpu_source_failed = false;
+  std::set<std::string> told;
   for (const auto& [reason, sources] : FailedSources(run)) {
     const bool gpu = std::all_of(sources.begin(), sources.end(), IsGpuSource);
     gpu_source_failed |= gpu;
+    told.insert(reason);
     std::string subject = base::Join(sources, ", ");
     if (gpu)
       subject =
           run.EntitiesOf(Scope::kGpu).empty() ? "GPU" : base::Join({"GPU (", subject, ")"}, "");
     list.push_back({.subject = std::move(subject), .reason = reason});
   }
-  AddStates(run, report, &list);
+  AddStates(run, report, told, &list);
   AddMissing(run, report, gpu_source_failed, &list);
   return list;
 }

@@ -57,6 +57,16 @@ Cell OwnMemory(const model::MemoryLedger& memory) {
   return cell;
 }
 
+// Whether own, others and unexplained memory say more than the memory in use does: somebody else
+// has some, or the split is not known in full.
+bool LedgerSaysMore(const std::vector<const EpochRow*>& rows) {
+  return std::any_of(rows.begin(), rows.end(), [](const EpochRow* row) {
+    const model::MemoryLedger& memory = row->own_gpus.memory;
+    return memory.own_source == "allocator" || memory.others_max_bytes.value_or(0) > 0 ||
+           memory.unexplained_max_bytes.value_or(0) > kMuchUnexplainedBytes;
+  });
+}
+
 std::string EpochName(const EpochRow& row, Language language) {
   const std::string name = row.epoch == model::kNoEpoch
                                ? std::string(Text(Phrase::kWholeRun, language))
@@ -136,11 +146,7 @@ class Planner {
     Add(Phrase::kSm, 4, [](const EpochRow& row) { return Percent(row.own_gpus.sm_active_ratio); });
     Add(Phrase::kGpuMemory, 2,
         [](const EpochRow& row) { return Bytes(row.own_gpus.memory_used_max_bytes); });
-    Add(Phrase::kOwnMemory, 7, [](const EpochRow& row) { return OwnMemory(row.own_gpus.memory); });
-    Add(Phrase::kOthersMemory, 9,
-        [](const EpochRow& row) { return Bytes(row.own_gpus.memory.others_max_bytes); });
-    Add(Phrase::kUnexplainedMemory, 12,
-        [](const EpochRow& row) { return Bytes(row.own_gpus.memory.unexplained_max_bytes); });
+    if (LedgerSaysMore(rows_)) AddLedger();
     Add(Phrase::kPower, 6, [](const EpochRow& row) { return Watts(row.own_gpus.power_w); });
     Add(Phrase::kTemperature, 5,
         [](const EpochRow& row) { return Celsius(row.own_gpus.temperature_max_c); });
@@ -148,6 +154,14 @@ class Planner {
       return Bytes(Figure(row.framework, "allocated_bytes", &Stat::last));
     });
     Add(Phrase::kEnergy, 10, [](const EpochRow& row) { return Joules(row.energy_j); });
+  }
+
+  void AddLedger() {
+    Add(Phrase::kOwnMemory, 7, [](const EpochRow& row) { return OwnMemory(row.own_gpus.memory); });
+    Add(Phrase::kOthersMemory, 9,
+        [](const EpochRow& row) { return Bytes(row.own_gpus.memory.others_max_bytes); });
+    Add(Phrase::kUnexplainedMemory, 12,
+        [](const EpochRow& row) { return Bytes(row.own_gpus.memory.unexplained_max_bytes); });
   }
 
   std::vector<ColumnPlan> Take() { return std::move(plans_); }

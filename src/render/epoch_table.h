@@ -10,6 +10,9 @@
 
 namespace epochmeter::render {
 
+// Memory that no process explains is not worth a column below this (256 MiB).
+constexpr double kMuchUnexplainedBytes = 268435456;
+
 struct EpochTable {
   std::vector<std::string> lines;
   std::vector<std::string> unknown;   // titles of columns without any value

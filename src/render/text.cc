@@ -144,11 +144,16 @@ void AddGpus(const Run& run, const Report& report, Page* page) {
   add(with(Phrase::kSm, Phrase::kMean), false, figure("sm_active_ratio", &Stat::mean, Percent));
   add(with(Phrase::kGpuMemory, Phrase::kMax), false,
       figure("memory_used_bytes", &Stat::max, Bytes));
+  const bool ledger = std::any_of(report.gpus.begin(), report.gpus.end(), [](const auto& gpu) {
+    return Figure(gpu.stats, "others_memory_bytes", &Stat::max).value_or(0) > 0 ||
+           Figure(gpu.stats, "unexplained_memory_bytes", &Stat::max).value_or(0) >
+               kMuchUnexplainedBytes;
+  });
   for (const auto& [phrase, field] :
        {std::pair(Phrase::kOwnMemory, "own_memory_bytes"),
         std::pair(Phrase::kOthersMemory, "others_memory_bytes"),
         std::pair(Phrase::kUnexplainedMemory, "unexplained_memory_bytes")}) {
-    add(with(phrase, Phrase::kMax), false, figure(field, &Stat::max, Bytes));
+    if (ledger) add(with(phrase, Phrase::kMax), false, figure(field, &Stat::max, Bytes));
   }
   add(with(Phrase::kPower, Phrase::kMean), false, figure("power_w", &Stat::mean, Watts));
   add(with(Phrase::kTemperature, Phrase::kMax), false,
