@@ -69,11 +69,8 @@ def _set_up(folder):
     watch = _load("_watch", [package], False)
     known = [os.path.abspath(entry) for entry in sys.path if isinstance(entry, str)]
     if holder not in known:
-        if os.path.basename(holder) in ("site-packages", "dist-packages"):
-            # Another environment's packages must not become importable here along with ours.
-            sys.meta_path.append(watch.Package(holder, PathFinder.find_spec))
-        else:
-            sys.path.append(holder)
+        # Not on sys.path: what lies beside our package would become importable along with it.
+        sys.meta_path.append(watch.Package(holder, PathFinder.find_spec))
     watch.watch()
 
 
