@@ -69,6 +69,7 @@ class SeenSeriesSink : public model::Sink {
   std::vector<bool> live_, gone_;
 };
 
+// In the thread of the recorder; only Stop waits, and has a limit. Times are monotonic.
 class Link : public SamplerLink {
  public:
   Link(model::Registry& registry, model::Sink& sink, const RunSettings& settings)
@@ -175,6 +176,7 @@ class Link : public SamplerLink {
     remap_ = std::make_unique<model::RemapSink>(registry_, seen_);
   }
 
+  // Each death in a row doubles the wait; a minute of life makes it short again.
   void Delay() {
     restart_at_ns_ = base::MonotonicNs() + delay_ns_;
     delay_ns_ = std::min(2 * delay_ns_, kLongestRestartNs);
@@ -193,6 +195,7 @@ class Link : public SamplerLink {
     }
   }
 
+  // A record of an unknown kind is passed over; one that is cut off ends its packet.
   void Decode(std::string_view bytes) {
     base::ByteReader reader(bytes);
     model::Record record;
@@ -208,6 +211,7 @@ class Link : public SamplerLink {
     }
   }
 
+  // Its series end with the reason, so that no mean bridges the time without it.
   void Reap(const std::string& why) {
     channel_.Reset();
     KillProcess();
