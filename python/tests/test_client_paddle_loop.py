@@ -32,6 +32,11 @@ class Stream(IterableDataset):
 class Own(paddle.optimizer.SGD):
     def step(self): return super().step()
 
+class Bare(paddle.optimizer.Optimizer):
+    def __init__(self, learning_rate, parameters): self.used = list(parameters)
+    def step(self): pass
+    def clear_grad(self): [p.clear_grad() for p in self.used]
+
 paddle.seed(1)
 net = paddle.nn.Linear(4, 1)
 other = paddle.nn.Linear(4, 1)
@@ -72,6 +77,12 @@ o = None
 begin("own_class"); o = optimizer(Own, learning_rate=0.1)
 for x in data: loss_of(x).backward(); o.step(); o.clear_grad()
 o = None
+begin("adamw"); o = optimizer(paddle.optimizer.AdamW)
+for x in data: loss_of(x).backward(); o.step(); o.clear_grad()
+o = None
+begin("bare_class"); o = optimizer(Bare, learning_rate=0.1)
+for x in data: loss_of(x).backward(); o.step(); o.clear_grad()
+o = None
 begin("closure"); o = optimizer(paddle.optimizer.LBFGS, max_iter=3)
 for x in data:
     def closure():
@@ -107,6 +118,8 @@ EXPECTED: Dict[str, Any] = {
     "scaled": (4, [8] * 4),
     "scaled_minimize": (4, [8] * 4),
     "own_class": (4, [8] * 4),
+    "adamw": (4, [8] * 4),
+    "bare_class": (4, [8] * 4),
     "closure": (4, [8] * 4),
     "stream": (3, [4, 4, 2]),
     "two_optimizers": (4, [8] * 4),

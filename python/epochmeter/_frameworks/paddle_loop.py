@@ -14,7 +14,7 @@ import threading
 from typing import Any, Callable, Optional, Type
 
 from epochmeter import _plain, _quiet
-from epochmeter._frameworks.wrapping import beginning_pass, timing_pass, wrap
+from epochmeter._frameworks.wrapping import MARK, beginning_pass, timing_pass, wrap
 
 _loop = _plain.PlainLoop("paddle")
 # For a callback that owns the training: what the loader took since it asked last.
@@ -68,30 +68,46 @@ def _wrap_steps(owner: Type[Any], the_optimizer: Callable[..., Any]) -> None:
     wrap(owner, "minimize", _stepping(the_optimizer))
 
 
-def _wrap_below(owner: Type[Any]) -> None:
+def _making(original: Any) -> Any:
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        _wrap_backward()
+        original(self, *args, **kwargs)
+
+    return __init__
+
+
+def _wrap_class(owner: Type[Any]) -> None:
+    """Its own methods only. Its __init__ too: AdamW's, for one, does not call its base's."""
     _wrap_steps(owner, _itself)
+    wrap(owner, "__init__", _making)
+
+
+def _wrap_below(owner: Type[Any]) -> None:
+    _wrap_class(owner)
     for below in owner.__subclasses__():
         _wrap_below(below)
 
 
 def _install_optimizer(module: Any) -> None:
-    """paddle.optimizer.optimizer: its class, and those made below it from now on."""
+    """paddle.optimizer.optimizer: its class, those below it, and those made below it later."""
     base = module.Optimizer
+    if hasattr(base, MARK):
+        return
+    setattr(base, MARK, True)
     _wrap_below(base)
+    inherited = vars(base).get("__init_subclass__")
 
-    def make(original: Any) -> Any:
-        # An optimizer class of its own calls this, whenever and wherever it was defined.
-        def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-            _wrap_backward()
-            for owner in type(self).__mro__:
-                if owner is base:
-                    break
-                _wrap_steps(owner, _itself)
-            original(self, *args, **kwargs)
+    def __init_subclass__(cls: Type[Any], **kwargs: Any) -> None:
+        if inherited is None:
+            super(base, cls).__init_subclass__(**kwargs)
+        else:
+            inherited.__get__(None, cls)(**kwargs)
+        try:
+            _wrap_class(cls)
+        except Exception as error:
+            _quiet.fault("watching an optimizer", error)
 
-        return __init__
-
-    wrap(base, "__init__", make)
+    base.__init_subclass__ = classmethod(__init_subclass__)
 
 
 # id of the tensor that the scaler made last: its backward is that of a multiple of the loss. No
