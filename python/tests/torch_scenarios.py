@@ -226,6 +226,46 @@ def compiled_step_is_not_seen_and_not_broken():
 
 
 @scenario
+def step_that_calls_the_step_above():
+    class Mine(torch.optim.AdamW):
+        def step(self, closure=None):
+            if self.param_groups[0]["lr"] == 0:
+                raise ValueError("no rate")
+            return super().step(closure)
+
+    # PyTorch hooks step() of each class at the first optimizer of that very class.
+    _, plain = made(torch.optim.AdamW)
+    model, optimizer = made(Mine)
+    optimizer.param_groups[0]["lr"] = 0
+    try:
+        optimizer.step()
+    except ValueError:
+        optimizer.param_groups[0]["lr"] = 0.1
+    losses = [[turn(model, optimizer, batch) for batch in loader()] for _ in range(2)]
+    return {"steps": [8, 8], "losses": losses}
+
+
+@scenario
+def losses_without_a_value_are_let_be():
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    seen = []
+
+    class Watching(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            seen.append(str(func))
+            return func(*args, **(kwargs or {}))
+
+    with FakeTensorMode():
+        nn.Linear(4, 1)(torch.randn(2, 4)).sum().backward()
+    with Watching():
+        nn.Linear(4, 1)(torch.randn(2, 4)).sum().backward()
+    assert not [name for name in seen if "local_scalar" in name]
+    return {"steps": []}
+
+
+@scenario
 def optimizer_inside_an_optimizer():
     class Outer(torch.optim.Optimizer):
         def __init__(self, inner):

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import sys
 import weakref
-from typing import Any, Callable, Optional, Tuple
+from types import FrameType
+from typing import Any, Callable, Optional, Tuple, Type
 
 from epochmeter import _plain, _quiet
 from epochmeter._frameworks.wrapping import MARK, beginning_pass, timing_pass, wrap
@@ -42,9 +43,36 @@ def take_waiting() -> Tuple[int, int]:
     return _loop.take_waiting()
 
 
+# Optimizer class -> how many classes of its line have a step() of their own.
+_own_steps: "weakref.WeakKeyDictionary[Type[Any], int]" = weakref.WeakKeyDictionary()
+
+
+def _inside_own_step(optimizer: Any) -> bool:
+    """Whether this is a step() that a class above calls by super(): PyTorch tells of each.
+
+    From the frames, so that an exception can leave nothing behind.
+    """
+    kind = type(optimizer)
+    count = _own_steps.get(kind)
+    if count is None:
+        count = _own_steps[kind] = sum("step" in vars(owner) for owner in kind.__mro__) - 1
+    if count < 2:
+        return False
+    # Ours is called by _stepped(), that by PyTorch's wrapper around step().
+    frame: Optional[FrameType] = sys._getframe(2)
+    wrapper = None if frame is None else frame.f_code
+    while frame is not None:
+        frame = frame.f_back
+        if frame is not None and frame.f_code is wrapper:
+            arguments = frame.f_locals.get("args")
+            if arguments and arguments[0] is optimizer:
+                return True
+    return False
+
+
 def _stepped(optimizer: Any, args: Any, kwargs: Any) -> None:
     global _steps
-    if is_compiling():
+    if is_compiling() or _inside_own_step(optimizer):
         return
     _steps += 1
     _loop.stepped(optimizer)
@@ -63,9 +91,23 @@ def _install_optimizer(module: Any) -> None:
 _scaled: Optional["weakref.ReferenceType[Any]"] = None
 
 
+def _readable(tensor: Any) -> bool:
+    """Whether reading is free of waiting and seen by nobody.
+
+    A subclass, like the tensors of FakeTensorMode, may have no value; a dispatch mode of the
+    script would see the reading, and count it.
+    """
+    return (
+        type(tensor) is torch.Tensor
+        and tensor.is_cpu
+        and tensor.numel() == 1
+        and not getattr(torch._C, "_len_torch_dispatch_stack", int)()
+    )
+
+
 def _note_loss(tensor: Any) -> None:
     try:
-        if tensor.is_cpu and tensor.numel() == 1 and (_loop.reads_losses or not _loop.idle()):
+        if (_loop.reads_losses or not _loop.idle()) and _readable(tensor):
             _loop.loss(float(tensor.item()))
     except Exception as error:
         _quiet.fault("reading a loss", error)
