@@ -11,7 +11,7 @@ import os
 import sys
 import time
 from types import TracebackType
-from typing import Any, Callable, Dict, List, Mapping, Optional, Type
+from typing import Any, Callable, Dict, List, Mapping, Optional, Tuple, Type
 
 from epochmeter import _frameworks, _protocol, _ranks, _redact
 from epochmeter._sender import Sender
@@ -62,6 +62,8 @@ class Recorder:
         self._pending: Dict[str, _protocol.Real] = {}
         self.phases: List[Dict[str, _protocol.Real]] = []
         self.evals = 0
+        # Where an exception ended the last training; its id, as itself it holds on to much memory.
+        self._left_at: Tuple[Tuple[int, str], Dict[str, Optional[int]]] = ((0, ""), {})
         # Open phases that are no part of a step, whether inside its turn of the loop or after it.
         self._asides = 0
         self.hello()
@@ -127,11 +129,14 @@ class Recorder:
         """status: completed, failed, or exited (left without a word). `error` is what left it."""
         if not self.training:
             return
+        place = self._place() if error is not None else {}
         if self.before_end is not None:
             self.before_end()
             self.before_end = None
         if self.epoch_open:
             self.epoch_end(partial=True)
+        said = None if error is None else _redact.message(error)
+        self._left_at = ((id(error), said or ""), place)
         self.training = False
         self.token = object()
         self.in_step = False
@@ -143,7 +148,8 @@ class Recorder:
             clock() if known else self._last_ns,
             status=status,
             type=None if error is None else _protocol.name(type(error).__name__),
-            message=None if error is None else _redact.message(error),
+            message=said,
+            **place,
         )
 
     def epoch_begin(
@@ -187,7 +193,7 @@ class Recorder:
         self.memory()
 
     def framework_trains(self) -> bool:
-        """Whether a framework's own loop, not the user's, is being recorded."""
+        """Whether a framework's own loop is being recorded."""
         return self.training and self.origin == "framework"
 
     def lacks_steps(self) -> bool:
@@ -327,12 +333,15 @@ class Recorder:
     ) -> None:
         """An exception nobody caught: the training has failed."""
         message, tail = _redact.told(value, trace)
+        left_by, left_at = self._left_at
+        same = not self.training and left_by == (id(value), _redact.message(value))
         self._emit(
             "exception",
             clock(),
             type=_protocol.name(kind.__name__),
             message=message,
             traceback=tail or None,
+            **(left_at if same else self._place()),
         )
         self.train_end("failed")
 
@@ -371,8 +380,6 @@ class Recorder:
             if found is not None:
                 return found
         return None
-
-    # Sending.
 
     def _place(self) -> Dict[str, Optional[int]]:
         """Where something belongs: the epoch, and the open step, else the last that ended."""

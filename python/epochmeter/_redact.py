@@ -60,9 +60,11 @@ def clean(text: str) -> str:
 
 
 def message(error: Optional[BaseException]) -> str:
-    """What an exception says, cleaned and cut to what an event holds."""
+    """What an exception says, cleaned, as one line, and cut to what an event holds."""
     try:
-        return _protocol.text(clean(str(error)[: READ_TIMES * _protocol.MAX_MESSAGE]))
+        said = clean(str(error)[: READ_TIMES * _protocol.MAX_MESSAGE])
+        lines = (line.strip() for line in said.splitlines())
+        return _protocol.text(" / ".join(line for line in lines if line))
     except Exception as second:
         return f"({type(error).__name__}.__str__ failed: {type(second).__name__})"
 

@@ -109,6 +109,30 @@ def test_exception_inside_a_step_ends_epoch_and_training(recorder: FakeRecorder)
     assert recorder.events("train_end")[0]["status"] == "failed"
     event = recorder.events("exception")[0]
     assert event["type"] == "ZeroDivisionError" and "in <module>" in event["traceback"]
+    assert (event["epoch"], event["step"]) == (0, 1)
+
+
+def test_exception_before_any_training_has_no_place(recorder: FakeRecorder) -> None:
+    run_python("import epochmeter\nepochmeter.start()\n1/0\n", recorder.path)
+    assert not {"epoch", "step"} & set(recorder.events("exception")[0])
+
+
+@pytest.mark.parametrize("caught", [False, True])
+def test_exception_that_left_a_frameworks_loop_tells_where(
+    recorder: FakeRecorder, caught: bool
+) -> None:
+    script = (
+        "import epochmeter\nfrom epochmeter import _state\n"
+        "r = _state.join()\nr.train_begin('keras', 'framework')\nr.epoch_begin(2, 0, 'framework')\n"
+        "r.step_begin(None)\nr.step_end(r.last_end_ns + 1)\nr.step_begin(None)\n"
+        "try:\n    raise ValueError('boom')\n"
+        "except ValueError as error:\n    r.train_end('failed', error)\n"
+        + ("raise ValueError('other')\n" if caught else "    raise\n")
+    )
+    run_python(script, recorder.path)
+    end, event = recorder.events("train_end", "exception")
+    assert (end["epoch"], end["step"]) == (2, 2)
+    assert (event.get("epoch"), event.get("step")) == ((None, None) if caught else (2, 2))
 
 
 def test_exception_inside_epochs_is_a_failed_training(recorder: FakeRecorder) -> None:

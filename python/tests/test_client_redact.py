@@ -46,6 +46,11 @@ def test_home_folder_is_a_tilde(monkeypatch: pytest.MonkeyPatch) -> None:
     assert _redact.clean("/data/x") == "/data/x"
 
 
+def test_message_is_one_line() -> None:
+    assert _redact.message(ValueError("boom at 5\n\n  second line\r\n")) == "boom at 5 / second line"
+    assert _redact.message(ValueError("")) == ""
+
+
 @pytest.mark.parametrize("unit", ["a", "token", "://", "--", "password", "token=", " ", "hf_"])
 def test_long_text_takes_no_long_time(unit: str) -> None:
     began = time.process_time()

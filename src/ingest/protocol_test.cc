@@ -75,6 +75,17 @@ TEST_F(ProtocolTest, StepBecomesOneEventAndAllocatorSamples) {
   EXPECT_EQ(entity.labels, (model::Labels{{"rank", "3"}}));
 }
 
+TEST_F(ProtocolTest, FailureTellsWhereInTheTrainingItWas) {
+  const char* const kPlace = R"(,"type":"ValueError","message":"boom","epoch":2,"step":17})";
+  for (const char* kind : {"train_end", "exception"}) {
+    const std::string text = R"({"v":1,"t_ns":9000,"pid":42,"seq":0,"kind":")";
+    const model::Event* event = Give(text + kind + '"' + kPlace);
+    ASSERT_NE(event, nullptr) << kind;
+    EXPECT_EQ(event->epoch, 2) << kind;
+    EXPECT_EQ(event->step, 17) << kind;
+  }
+}
+
 TEST_F(ProtocolTest, TwoDevicesOfOneRankNeverShareASeries) {
   for (const char* device : {"gpu:0", "gpu:1", "gpu:0"}) {
     Give(R"({"v":1,"kind":"memory","t_ns":1,"pid":4,"seq":0,"rank":0,"framework":"torch",
