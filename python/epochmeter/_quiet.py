@@ -9,8 +9,10 @@ from typing import Any, Callable, Optional, Set, TypeVar, cast
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-# After this many faults of our own the client stops calling itself.
-MAX_FAULTS = 20
+# After this many faults of our own the client stops calling itself, and after so many of them in
+# one guarded function that function: a hook that fails at each step costs itself alone.
+MAX_FAULTS = 40
+MAX_FAULTS_OF_ONE = 5
 
 _said: Set[str] = set()
 _faults = 0
@@ -49,13 +51,17 @@ def broken() -> bool:
 def guarded(function: Function) -> Function:
     """Makes `function` return None instead of raising; KeyboardInterrupt and exits pass."""
 
+    left = MAX_FAULTS_OF_ONE
+
     @functools.wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Optional[Any]:
-        if _faults >= MAX_FAULTS:
+        nonlocal left
+        if not left or _faults >= MAX_FAULTS:
             return None
         try:
             return function(*args, **kwargs)
         except Exception as error:
+            left -= 1
             fault(function.__qualname__, error)
             return None
 

@@ -18,7 +18,8 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 # One entry a hook: our file, and the modules to wait for, with each of which its install(module) is
 # called. It may be called again with the same module, as after a reload: it marks what it wraps.
-# What install() raises is said once on stderr, and that hook is off.
+# What install() raises is said once on stderr, and that hook is off: but only once the package is
+# imported as a whole, so it may be called with a module whose package lacks much yet.
 HOOKS: Tuple[Tuple[str, Tuple[str, ...]], ...] = (
     ("paddle_hapi", ("paddle.hapi.model",)),
     ("paddle_loop", ("paddle.optimizer.optimizer", "paddle.amp.grad_scaler", "paddle.io.reader")),
@@ -92,10 +93,11 @@ _SWITCH = "EPOCHMETER_HOOKS"
 _complained: Dict[str, bool] = {}
 
 
-def _complain(what: str, error: BaseException) -> None:
-    if what in _complained:
+def _complain(file: str, what: str, error: BaseException) -> None:
+    key = f"{file} {error!r}"
+    if key in _complained:
         return
-    _complained[what] = True
+    _complained[key] = True
     try:
         sys.stderr.write(
             f"epochmeter: cannot hook {what} ({type(error).__name__}: {error}); "
@@ -105,7 +107,9 @@ def _complain(what: str, error: BaseException) -> None:
         pass
 
 
-def _install(name: str, module: Any) -> None:
+def _install(name: str, module: Any) -> bool:
+    """False when a hook did not fit, perhaps only because the package is half imported."""
+    done = True
     for file, triggers in HOOKS:
         if name not in triggers:
             continue
@@ -114,11 +118,21 @@ def _install(name: str, module: Any) -> None:
             __import__(ours)
             sys.modules[ours].install(module)
         except Exception as error:
-            _complain(name, error)
+            if _half_imported(sys.modules.get(name.partition(".")[0])):
+                done = False
+            else:
+                _complain(file, name, error)
+    return done
 
 
 def _half_imported(module: Any) -> bool:
     return bool(getattr(getattr(module, "__spec__", None), "_initializing", False))
+
+
+def _whole(name: str) -> bool:
+    """Whether the module and the package that it belongs to are imported, from first to last line."""
+    names = (name, name.partition(".")[0])
+    return not any(n not in sys.modules or _half_imported(sys.modules[n]) for n in names)
 
 
 class Finder:
@@ -150,10 +164,7 @@ class Finder:
         """Hooks what was half imported when it came by, and by now is whole."""
         waiting, self._later = self._later, []
         for name in waiting:
-            module = sys.modules.get(name)
-            if module is not None and not _half_imported(module):
-                _install(name, module)
-            else:
+            if not _whole(name) or not _install(name, sys.modules[name]):
                 self._later.append(name)
 
     def hook_present(self) -> None:
@@ -187,7 +198,8 @@ class Finder:
                 del loader.exec_module
             result = original(module)
             # A module may have put something else in its place.
-            _install(name, sys.modules.get(name, module))
+            if not _install(name, sys.modules.get(name, module)):
+                self._later.append(name)
             return result
 
         loader.exec_module = exec_module

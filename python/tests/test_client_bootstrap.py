@@ -247,6 +247,46 @@ def test_hook_that_does_not_fit_says_so_once_and_the_import_goes_on(
     assert done.stderr.count("\n") == 1 and "cannot hook paddle.hapi.model" in done.stderr
 
 
+def test_broken_hook_costs_only_itself(recorder: FakeRecorder, tmp_path: Path) -> None:
+    holder = tmp_path / "holder"
+    shutil.copytree(PACKAGE_HOLDER / "epochmeter", holder / "epochmeter")
+    (holder / "epochmeter/_frameworks/paddle_loop.py").write_text("nobody_made_this()\n")
+    theirs = fake_paddle(tmp_path)
+    for name in ("optimizer/__init__", "optimizer/optimizer", "amp/__init__", "amp/grad_scaler"):
+        (tmp_path / "paddle" / name).parent.mkdir(exist_ok=True)
+        (tmp_path / "paddle" / f"{name}.py").write_text("")
+    script = (
+        "import paddle.optimizer.optimizer, paddle.amp.grad_scaler\n"
+        "import paddle.hapi.model as m\n" + HOOKED
+    )
+    done = run_python(
+        script,
+        recorder.path,
+        holder=False,
+        PYTHONPATH=f"{holder / 'epochmeter/_bootstrap'}:{theirs}",
+    )
+    assert done.stdout == "1 True\n"
+    assert done.stderr.count("\n") == 1 and "nobody_made_this" in done.stderr
+
+
+@pytest.mark.parametrize("comes", [True, False])
+def test_hook_that_needs_the_whole_package_is_tried_again(
+    recorder: FakeRecorder, tmp_path: Path, comes: bool
+) -> None:
+    path = fake_paddle(tmp_path, "VALUE = 1\n")
+    (tmp_path / "paddle/__init__.py").write_text(
+        "import paddle.hapi.model as m\nimport colorsys\nm.Model = type('Model', (), {})\n"
+        + ("m.config_callbacks = lambda: 1\n" if comes else "")
+    )
+    script = (
+        "from paddle import m\nimport wave\n"
+        "print(getattr(getattr(m, 'config_callbacks', None), '_epochmeter', False))\n"
+    )
+    done = run_python(script, recorder.path, bootstrap=True, PYTHONPATH=path)
+    assert done.stdout == f"{comes}\n"
+    assert done.stderr.count("cannot hook") == (0 if comes else 1)
+
+
 def test_watched_module_that_fails_to_import_fails_as_ever(
     recorder: FakeRecorder, tmp_path: Path
 ) -> None:

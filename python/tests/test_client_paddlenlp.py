@@ -11,6 +11,7 @@ import pytest
 
 import epochmeter
 from client_support import FakeRecorder
+from epochmeter import _quiet
 from epochmeter._frameworks import paddlenlp
 
 
@@ -126,6 +127,21 @@ def test_callback_and_hook_together_record_once(client: FakeRecorder, hooked: No
     trainer = Trainer([epochmeter.PaddleNLPCallback()])
     trainer.train()
     check(client, trainer)
+
+
+def test_broken_hook_of_the_loaders_costs_no_epoch_and_no_step(
+    client: FakeRecorder, hooked: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> None:
+        raise RuntimeError("our bug")
+
+    broken = types.SimpleNamespace(take_waiting=fail)
+    monkeypatch.setitem(sys.modules, "epochmeter._frameworks.paddle_loop", broken)
+    monkeypatch.setattr(_quiet, "_faults", 0)
+    trainer = Trainer([])
+    trainer.train()
+    check(client, trainer)
+    assert _quiet.faults() == _quiet.MAX_FAULTS_OF_ONE, "and stops being called"
 
 
 def test_failure_that_leaves_train_ends_the_training(client: FakeRecorder, hooked: None) -> None:

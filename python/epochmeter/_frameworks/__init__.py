@@ -128,6 +128,21 @@ def on_device(value: Any) -> bool:
     return reader is not None and reader.on_device(value)
 
 
+@_quiet.guarded
+def _taken(hook: str) -> Tuple[int, int]:
+    module: Any = sys.modules.get("epochmeter._frameworks." + hook)
+    found: Tuple[int, int] = module.take_waiting() if module is not None else (0, 0)
+    return found
+
+
+def take_waiting(hook: str) -> Tuple[int, int]:
+    """Nanoseconds inside loaders and batches from them since the last call, as `hook` saw them.
+
+    None of either where that hook is not there or fails: who asks can time the wait without it.
+    """
+    return _taken(hook) or (0, 0)
+
+
 # What frameworks put before the names of an evaluation's metrics, which are told as an evaluation's.
 _EVALUATION = ("val_", "eval_", "test_", "validation_")
 

@@ -94,13 +94,9 @@ class LightningEvents:
             if seen.get(name) is not value and (wait or not _frameworks.on_device(value))
         }
 
-    def _take_waiting(self) -> Tuple[int, int]:
-        hooks: Any = sys.modules.get("epochmeter._frameworks.torch_loop")
-        return hooks.take_waiting() if hooks is not None else (0, 0)
-
     def _forget_waiting(self) -> None:
         """What the loader did so far is not the training's."""
-        self._take_waiting()
+        _frameworks.take_waiting("torch_loop")
         self._since_ns = clock()
 
     def callbacks_are_through(self) -> None:
@@ -199,7 +195,7 @@ class LightningEvents:
         recorder = self._mine()
         if recorder is None:
             return
-        wait_ns, batches = self._take_waiting()
+        wait_ns, batches = _frameworks.take_waiting("torch_loop")
         self._wait_ns += wait_ns if batches else now_ns - self._since_ns
         self._batches += 1
         size = None if self._nominal is None else batch_samples(batch, self._nominal)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from typing import Any, Tuple, Type
+from typing import Any, Type
 
 from epochmeter import _state
 from epochmeter._frameworks.trainer_events import TrainerEvents
@@ -19,10 +19,7 @@ from epochmeter._quiet import guarded
 
 class PaddleNlpEvents(TrainerEvents):
     framework = "paddlenlp"
-
-    def _take_waiting(self) -> Tuple[int, int]:
-        hooks: Any = sys.modules.get("epochmeter._frameworks.paddle_loop")
-        return hooks.take_waiting() if hooks is not None else (0, 0)
+    loader_hook = "paddle_loop"
 
     def on_init_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Nothing to tell; the Trainer calls every one of its events."""

@@ -10,7 +10,7 @@ shows itself only by its batches and by `on_evaluate` at its end.
 from __future__ import annotations
 
 import math
-from typing import Any, Dict, Mapping, Optional, Tuple
+from typing import Any, Dict, Mapping, Optional
 
 from epochmeter import _frameworks, _protocol, _state
 from epochmeter._quiet import guarded
@@ -34,24 +34,25 @@ def _epoch_of(state: Any) -> int:
 
 
 class TrainerEvents:
-    """The methods of a callback; `framework` names the library in the recording."""
+    """The methods of a callback; `framework` names the library in the recording.
+
+    `loader_hook` is the hook that watches the loaders of its training.
+    """
 
     framework = ""
+    loader_hook = ""
     _recorder: Optional[Recorder] = None
     _token: Optional[object] = None
     _eval: Optional[Dict[str, _protocol.Real]] = None
     _eval_began_ns = 0
     # When the last thing that is no loading of data was over.
     _since_ns = 0
+
     def _mine(self) -> Optional[Recorder]:
         recorder = self._recorder
         if recorder is None or recorder is not _state.current() or not recorder.training:
             return None
         return recorder if recorder.token is self._token else None
-
-    def _take_waiting(self) -> Tuple[int, int]:
-        """Nanoseconds inside the loader and batches from it since the last call, if it is watched."""
-        return 0, 0
 
     def callbacks_are_through(self) -> None:
         """What comes now until the next step is loading of data."""
@@ -59,11 +60,11 @@ class TrainerEvents:
 
     def _forget_waiting(self) -> None:
         """What the loader did so far is not the training's."""
-        self._take_waiting()
+        _frameworks.take_waiting(self.loader_hook)
         self.callbacks_are_through()
 
     def _waited_ns(self) -> int:
-        wait_ns, batches = self._take_waiting()
+        wait_ns, batches = _frameworks.take_waiting(self.loader_hook)
         return wait_ns if batches else clock() - self._since_ns
 
     @guarded

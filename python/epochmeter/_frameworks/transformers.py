@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import importlib
-import sys
 import weakref
 from typing import Any, MutableMapping, Optional, Tuple, Type
 
@@ -22,10 +21,7 @@ from epochmeter._loop import Phase
 
 class HuggingFaceEvents(TrainerEvents):
     framework = "transformers"
-
-    def _take_waiting(self) -> Tuple[int, int]:
-        hooks: Any = sys.modules.get("epochmeter._frameworks.torch_loop")
-        return hooks.take_waiting() if hooks is not None else (0, 0)
+    loader_hook = "torch_loop"
 
 
 @functools.lru_cache(maxsize=None)
