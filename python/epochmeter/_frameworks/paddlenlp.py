@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import sys
-from typing import Any, Type
+from typing import Any, Tuple, Type
 
 from epochmeter import _state
 from epochmeter._frameworks.trainer_events import TrainerEvents
