@@ -13,16 +13,15 @@
 #include <system_error>
 #include <thread>
 
+#include "base/clock.h"
 #include "base/unique_fd.h"
 
 namespace epochmeter::cli {
 namespace {
 
 constexpr size_t kLongestDatagram = 8192 + 1;  // one more than allowed, to see that it is too long
-// Between two looks at whether to stop or whom to wake, and at the end: a flood never ends by
-// itself.
+// Between two looks at whether to stop or whom to wake: a flood never ends by itself.
 constexpr int kMostATurn = 256;
-constexpr int kMostDrained = 4096;
 constexpr size_t kMaxWaitingBytes = size_t{16} << 20;
 
 class ThreadedReceiver : public EventReceiver {
@@ -50,9 +49,9 @@ class ThreadedReceiver : public EventReceiver {
     return std::exchange(waiting_, {});
   }
 
-  std::vector<Datagram> Drain(uint64_t* dropped) override {
+  std::vector<Datagram> Drain(int64_t until_ns, uint64_t* dropped) override {
     Stop();
-    for (int i = 0; i < kMostDrained && ReceiveOne(); ++i) {
+    while (ReceiveOne() && base::MonotonicNs() < until_ns) {
     }
     return Take(dropped);
   }

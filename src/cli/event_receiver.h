@@ -25,8 +25,9 @@ class EventReceiver {
   virtual int wake_fd() const = 0;
   // Takes what came, in order; `dropped` grows by what did not fit into 16 MiB.
   virtual std::vector<Datagram> Take(uint64_t* dropped) = 0;
-  // As Take, after reading what is still in the socket. For the end of the run.
-  virtual std::vector<Datagram> Drain(uint64_t* dropped) = 0;
+  // As Take, after reading what is still in the socket, until it is empty or `until_ns`. For the
+  // end of the run.
+  virtual std::vector<Datagram> Drain(int64_t until_ns, uint64_t* dropped) = 0;
 };
 
 }  // namespace epochmeter::cli

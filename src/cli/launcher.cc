@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/strings.h"
 #include "cli/helper_process.h"
 #include "cli/messages.h"
 #include "cli/recorder.h"
@@ -304,8 +305,9 @@ class Launcher {
     if (recorder_.pid <= 0) return;
     ::kill(recorder_.pid, SIGKILL);
     std::fprintf(stderr,
-                 "epochmeter: the disk was too slow to end the file in time; %s has what had "
-                 "reached it\n",
+                 "epochmeter: the recorder did not answer for %s and was ended; %s has what had "
+                 "reached the disk\n",
+                 base::FormatDuration(base::SecondsFromNs(kRecorderFinishNs)).c_str(),
                  settings_.run_path.c_str());
   }
 

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -33,6 +34,7 @@
 #include "collect/sources.h"
 #include "ingest/protocol.h"
 #include "model/registry.h"
+#include "runfile/run_reader.h"
 
 namespace epochmeter::cli {
 namespace {
@@ -50,6 +52,10 @@ constexpr size_t kCapturePacket = sizeof(CaptureHeader) + kCaptureBytes;
 
 // Set by a signal to a recorder without a launcher; the loop looks each time it wakes.
 volatile std::sig_atomic_t g_detach_requested = 0;
+
+bool IsEpochOfFirstRank(const model::Event& event) {
+  return event.kind == model::EventKind::kEpochEnd && event.rank.value_or(0) <= 0;
+}
 
 // Everything that is recorded goes through here: to the file, and to the live lines when wanted.
 class RecorderSink : public model::Sink {
@@ -77,7 +83,7 @@ class RecorderSink : public model::Sink {
     if (const auto gpus = event.Text("gpus"); gpus && event.kind != EventKind::kSource) {
       named_gpus_.emplace_back(*gpus);
     }
-    if (event.kind == EventKind::kEpochEnd && event.rank.value_or(0) <= 0) ++epochs_;
+    if (IsEpochOfFirstRank(event)) ++epochs_;
   }
   RecordWriter& writer_;
   LivePrinter* printer_;
@@ -108,6 +114,8 @@ class Recorder {
 
  private:
   base::Result<> Open(const RecorderStart& start) {
+    // First: the socket holds 10 events, and a file may take its time to be made.
+    EPM_ASSIGN(receiver_, EventReceiver::Start(channels_.event_socket));
     EPM_ASSIGN(writer_, RecordWriter::Open(settings_.run_path,
                                            {.resume = start.resume, .force = settings_.force}));
     if (settings_.print_ns > 0 || !settings_.print_path.empty()) MakePrinter();
@@ -130,7 +138,6 @@ class Recorder {
         *registry_, *sink_,
         ingest::ProtocolDecoder::Options{.not_before_ns = OldestEventNs(start)});
     capture_ = std::make_unique<LogCapture>(*sink_);
-    EPM_ASSIGN(receiver_, EventReceiver::Start(channels_.event_socket));
     sampler_ = SamplerLink::Make(*registry_, *sink_, settings_);
     next_anchor_ns_ = started_ns_ + kAnchorPeriodNs;
     return {};
@@ -355,7 +362,7 @@ class Recorder {
     // The launcher waits two seconds for the file's end, however much a flood has left.
     const int64_t until_ns = base::MonotonicNs() + kLastEventsNs;
     TakeEvents(until_ns);
-    std::vector<Datagram> last = receiver_->Drain(&events_dropped_);
+    std::vector<Datagram> last = receiver_->Drain(until_ns, &events_dropped_);
     std::move(last.begin(), last.end(), std::back_inserter(backlog_));
     TakeEvents(until_ns);
     events_dropped_ += backlog_.size();
@@ -375,11 +382,23 @@ class Recorder {
     return kExitOk;
   }
 
+  // Those that a recorder before this one took as well. 0, and so untold, for a file that takes
+  // long to read: the launcher waits for us.
+  uint64_t EpochsInFile() const {
+    struct stat about {};
+    constexpr off_t kQuicklyRead = off_t{32} << 20;
+    if (::stat(settings_.run_path.c_str(), &about) != 0 || about.st_size > kQuicklyRead) return 0;
+    const auto run = runfile::OpenRun(settings_.run_path);
+    if (!run.ok()) return 0;
+    return static_cast<uint64_t>(
+        std::count_if(run->events.begin(), run->events.end(), IsEpochOfFirstRank));
+  }
+
   std::string EndText() const {
     std::string text =
         "recorded " + base::FormatDuration(base::SecondsFromNs(ended_ns_ - run_began_ns_));
-    if (sink_->epochs() > 0 && !resumed_)
-      text += ", " + std::to_string(sink_->epochs()) + " epochs";
+    const uint64_t epochs = resumed_ ? EpochsInFile() : sink_->epochs();
+    if (epochs > 0) text += ", " + std::to_string(epochs) + " epochs";
     if (end_.exit_code) text += ", exit " + std::to_string(*end_.exit_code);
     if (end_.signal) text += ", signal " + std::to_string(*end_.signal);
     return text;

@@ -80,6 +80,24 @@ def test_recorder_killed(tool, round_number):
     assert any(loss["kind"] == "recorder.restarted" for loss in data["losses"])
 
 
+def test_the_last_line_counts_the_epochs_of_the_recorder_before(tool):
+    process, _, err, _, _ = run_with_kill(tool, "epm-recorder", 1.5, quiet=False)
+    assert process.returncode == 9
+    last = [line for line in err.decode().splitlines() if "epochmeter: recorded " in line]
+    assert len(last) == 1 and f", {EPOCHS} epochs" in last[0], err
+
+
+def test_a_recorder_that_stands_still_is_ended_and_said_to_have(tool):
+    process = tool.start("sleep", 1)
+    recorder = find_helper(process.pid, "epm-recorder")
+    time.sleep(0.5)
+    os.kill(recorder, signal.SIGSTOP)
+    _, err = process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert b"the recorder did not answer for 2" in err and b"disk was too slow" not in err, err
+    assert not alive(recorder)
+
+
 @pytest.mark.parametrize("round_number", range(ROUNDS))
 def test_sampler_killed(tool, recordings, replay_library, round_number):
     moment = random.Random(100 + round_number).uniform(0.05, 2.0)
