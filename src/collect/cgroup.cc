@@ -165,6 +165,11 @@ std::optional<CgroupChain> FindIn(const model::Env& env, int32_t pid, std::strin
   return best;
 }
 
+// cgroup v2 alone has no controller to name.
+std::string ForController(std::string_view controller) {
+  return controller.empty() ? " in cgroup v2" : " for " + std::string(controller);
+}
+
 }  // namespace
 
 base::Result<CgroupChain> FindCgroup(const model::Env& env, int32_t pid,
@@ -175,7 +180,7 @@ base::Result<CgroupChain> FindCgroup(const model::Env& env, int32_t pid,
   for (const std::string_view wanted : {controller, std::string_view()}) {
     if (auto chain = FindIn(env, pid, mounts, cgroups, wanted)) return *std::move(chain);
   }
-  return base::Error{.what = "no cgroup with the controller " + std::string(controller),
+  return base::Error{.what = "the job has no cgroup" + ForController(controller),
                      .where = process + "/cgroup",
                      .why = "the hierarchy is not mounted where the recorder runs",
                      .what_to_do = "mount /sys/fs/cgroup into the container, read-only is enough"};
@@ -185,7 +190,7 @@ base::Result<JobCgroup> JobCgroup::Make(const SourceContext& context, std::strin
   JobCgroup job(context.env, context.job.root_pid, controller);
   EPM_ASSIGN(job.chain_, FindCgroup(context.env, job.pid_, controller));
   if (job.chain_.top_is_host && job.chain_.levels.size() == 1) {
-    return base::Error{.what = "the job has no cgroup of its own for " + job.controller_,
+    return base::Error{.what = "the job has no cgroup of its own" + ForController(controller),
                        .where = job.chain_.levels.front().folder,
                        .why = "it is in the root cgroup of the host",
                        .what_to_do = "the host's own figures stand for it"};

@@ -141,7 +141,12 @@ TEST(JobCgroup, IsRefusedInTheHostsRoot) {
   SourceBench bench = host.Bench();
   const auto job = JobCgroup::Make(bench.context(), "memory");
   ASSERT_FALSE(job.ok());
+  EXPECT_THAT(job.error().Message(), testing::HasSubstr("of its own for memory: "));
   EXPECT_THAT(job.error().Message(), testing::HasSubstr("root cgroup"));
+  // What exists in cgroup v2 alone has no controller to name.
+  const auto any = JobCgroup::Make(bench.context(), "");
+  ASSERT_FALSE(any.ok());
+  EXPECT_THAT(any.error().Message(), testing::HasSubstr("of its own in cgroup v2: "));
 }
 
 TEST(CgroupLimits, AreTheTightestOfTheChain) {
