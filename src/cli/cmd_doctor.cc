@@ -5,12 +5,15 @@
 #include <array>
 #include <cstdlib>
 
+#include "base/file.h"
 #include "base/strings.h"
 #include "cli/doctor_report.h"
 #include "cli/launcher.h"
 #include "cli/probe_process.h"
 #include "cli/text_options.h"
 #include "cli/verbs.h"
+#include "collect/checks/check_list.h"
+#include "collect/proc_pid.h"
 
 namespace epochmeter::cli {
 namespace {
@@ -34,6 +37,34 @@ std::string RootFolder() {
   return root == nullptr ? "" : root;
 }
 
+CheckResult RunCheck(const collect::CheckDef& check, const collect::CheckContext& context) {
+  return {.id = std::string(check.id),
+          .summary = std::string(check.summary),
+          .facts = check.Run(context)};
+}
+
+bool IsThere(int32_t pid) {
+  const auto stat = base::ReadFile(RootFolder() + "/proc/" + std::to_string(pid) + "/stat");
+  const auto process = stat.ok() ? collect::ParseProcStat(*stat) : std::nullopt;
+  return process && !process->ended();
+}
+
+void LookAtAll(const Arguments& arguments, DoctorReport& report) {
+  report.probe =
+      ProbeMachine({.root = RootFolder(), .pid = report.pid, .gpu = !arguments.Has("no-gpu")});
+  const base::Result<std::string> sockets = SocketFolder();
+  const collect::CheckContext context{.root = RootFolder(),
+                                      .pid = report.pid,
+                                      .run_folder = RunsFolder(arguments),
+                                      .socket_error = sockets.ok() ? "" : sockets.error().Message(),
+                                      .socket_folder = sockets.ok() ? *sockets : "",
+                                      .python_folder = PythonFolder(),
+                                      .probe = &report.probe};
+  for (const collect::CheckDef& check : collect::Checks()) {
+    report.checks.push_back(RunCheck(check, context));
+  }
+}
+
 int Run(const Arguments& arguments) {
   int32_t pid = 0;
   if (!arguments.positionals.empty()) {
@@ -52,19 +83,13 @@ int Run(const Arguments& arguments) {
   const base::Result<render::TextOptions> options = MakeTextOptions(arguments);
   if (!options.ok()) return Fail(arguments, options.error(), kExitUsage);
   DoctorReport report{.host = HostName(), .pid = pid, .checks = {}, .probe = {}};
-  report.probe = ProbeMachine({.root = RootFolder(), .pid = pid, .gpu = !arguments.Has("no-gpu")});
-  const base::Result<std::string> sockets = SocketFolder();
-  const collect::CheckContext context{.root = RootFolder(),
-                                      .pid = pid,
-                                      .run_folder = RunsFolder(arguments),
-                                      .socket_error = sockets.ok() ? "" : sockets.error().Message(),
-                                      .socket_folder = sockets.ok() ? *sockets : "",
-                                      .python_folder = PythonFolder(),
-                                      .probe = &report.probe};
-  for (const collect::CheckDef& check : collect::Checks()) {
-    report.checks.push_back({.id = std::string(check.id),
-                             .summary = std::string(check.summary),
-                             .facts = check.Run(context)});
+  report.looked = pid == 0 || IsThere(pid);
+  if (report.looked) {
+    LookAtAll(arguments, report);
+  } else {
+    // Figures of the machine would pass for answers about the process.
+    report.probe.gpu_asked = false;
+    report.checks.push_back(RunCheck(collect::kProcessCheck, {.root = RootFolder(), .pid = pid}));
   }
   if (arguments.json()) {
     PrintJson(DoctorJson(report));

@@ -21,6 +21,7 @@ struct DoctorReport {
   int32_t pid = 0;  // 0: none was asked about
   std::vector<CheckResult> checks;
   collect::MachineProbe probe;
+  bool looked = true;  // false: the process asked about is not there, and nothing else was read
   int Count(model::CheckStatus status) const;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "base/strings.h"
@@ -90,34 +91,79 @@ std::string MetricName(const collect::ProbedMetric& metric) {
   return text;
 }
 
-void WriteMeasured(Page& page, const std::vector<collect::ProbedSource>& sources) {
+// `process` tells apart what each process has of its own: what it costs itself.
+void WriteMeasured(Page& page, const std::vector<collect::ProbedSource>& sources,
+                   std::string_view process) {
   for (const collect::ProbedSource& source : sources) {
     std::vector<std::string> names;
     for (const auto& metric : source.metrics) {
       if (metric.measured()) names.push_back(MetricName(metric));
     }
     if (names.empty()) continue;
+    const bool self = base::EndsWith(source.name, ".self");
+    const std::string name = self ? std::string(process) + ".self" : source.name;
     const std::string cost = source.median_us ? Microseconds(*source.median_us) : "-";
     const std::string first =
-        fmt::format("  {:<22}{:>9} /{:>3.0f} s  ", source.name, cost, source.period_s);
+        fmt::format("  {:<22}{:>9} /{:>3.0f} s  ", name, cost, source.period_s);
     page.Wrapped(base::Join(names, ", "), first, std::string(first.size(), ' '));
   }
 }
 
+void AddOnce(std::vector<std::string>& names, std::string name) {
+  if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(std::move(name));
+}
+
+// "gpu.memory" of "gpu.memory.used".
+std::string FamilyOf(const std::string& name) {
+  const size_t first = name.find('.');
+  return first == std::string::npos ? name : name.substr(0, name.find('.', first + 1));
+}
+
+// What one reason explains: each metric once, and families in place of many metrics.
+class AbsentGroup {
+ public:
+  void Add(const collect::ProbedMetric& metric) {
+    AddOnce(names_, MetricName(metric));
+    const std::string family = FamilyOf(metric.info.name);
+    if (members_.find(family) == members_.end()) families_.push_back(family);
+    AddOnce(members_[family], metric.info.name);
+  }
+  std::string Text() const {
+    constexpr size_t kMostNames = 24;
+    constexpr size_t kMostFamilies = 12;
+    if (names_.size() <= kMostNames) return base::Join(names_, ", ");
+    std::vector<std::string> shown;
+    for (const std::string& family : families_) {
+      if (shown.size() == kMostFamilies) break;
+      const std::vector<std::string>& members = members_.at(family);
+      const bool one = members.size() == 1;
+      shown.push_back(one ? members.front() : fmt::format("{}.* ({})", family, members.size()));
+    }
+    std::string text = fmt::format("{} metrics: {}", names_.size(), base::Join(shown, ", "));
+    if (families_.size() > shown.size()) text += " and others (doctor --json names all)";
+    return text;
+  }
+
+ private:
+  std::vector<std::string> names_, families_;
+  std::map<std::string, std::vector<std::string>> members_;
+};
+
 // Absent metrics by reason: one driver call often explains many.
-void WriteAbsent(Page& page, const std::vector<collect::ProbedSource>& sources) {
+void WriteAbsent(Page& page, const collect::MachineProbe& probe) {
   std::vector<std::string> order;
-  std::map<std::string, std::vector<std::string>> by_reason;
-  for (const collect::ProbedSource& source : sources) {
-    for (const auto& metric : source.metrics) {
-      if (metric.measured()) continue;
-      auto& names = by_reason[metric.reason];
-      if (names.empty()) order.push_back(metric.reason);
-      names.push_back(MetricName(metric));
+  std::map<std::string, AbsentGroup> by_reason;
+  for (const auto* sources : {&probe.gpu_sources, &probe.host_sources}) {
+    for (const collect::ProbedSource& source : *sources) {
+      for (const auto& metric : source.metrics) {
+        if (metric.measured()) continue;
+        AddOnce(order, metric.reason);
+        by_reason[metric.reason].Add(metric);
+      }
     }
   }
   for (const std::string& reason : order) {
-    page.Wrapped(base::Join(by_reason[reason], ", "), "  ", "  ");
+    page.Wrapped(by_reason[reason].Text(), "  ", "  ");
     page.Wrapped(reason, "      ", "      ");
   }
 }
@@ -179,17 +225,21 @@ std::string DoctorText(const DoctorReport& report, const render::TextOptions& op
     page.Line("");
     page.Line(
         fmt::format("{} ({} / {})", page.Text(kMeasured), page.Text(kCost), page.Text(kEach)));
-    WriteMeasured(page, report.probe.gpu_sources);
-    WriteMeasured(page, report.probe.host_sources);
+    WriteMeasured(page, report.probe.gpu_sources, "sampler");
+    WriteMeasured(page, report.probe.host_sources, "recorder");
   }
   if (Any(report, false)) {
     page.Line("");
     page.Line(page.Text(kAbsent));
-    WriteAbsent(page, report.probe.gpu_sources);
-    WriteAbsent(page, report.probe.host_sources);
+    WriteAbsent(page, report.probe);
   }
   WriteCalls(page, report.probe.nvml.calls);
   page.Line("");
+  if (!report.looked) {
+    page.Line(
+        fmt::format("faults {}; nothing else was looked at", report.Count(CheckStatus::kFault)));
+    return page.Take();
+  }
   page.Line(fmt::format(
       "faults {}, limits {}; at 1 s reading takes {} of a core for the host, {} for GPUs",
       report.Count(CheckStatus::kFault), report.Count(CheckStatus::kLimited),

@@ -380,6 +380,28 @@ def test_text_is_readable_and_leaves_nothing_behind(tool):
     assert "可以测量" in tool.call("doctor", "--no-gpu", "--lang", "zh").stdout.decode()
 
 
+def test_text_names_each_metric_once_and_folds_what_has_one_reason(tool):
+    env = tool.env(EPOCHMETER_NVML_LIBRARY="/nonexistent/libnvidia-ml.so.1")
+    text = tool.call("doctor", env=env).stdout.decode()
+    absent = text[text.index("Not measured"):]
+    gpu = [line for line in absent.splitlines() if "gpu." in line]
+    assert gpu and len(gpu) <= 4, gpu
+    names = [word.strip(",") for word in absent.split() if word.startswith(("gpu.", "host.", "cgroup."))]
+    assert len(names) == len(set(names))
+    assert "recorder.self" in text and text.count("recorder.self") == 1 and text.count("sampler.self") <= 1
+
+
+def test_a_process_that_is_not_there_is_all_that_is_said(tool):
+    began = time.monotonic()
+    done = tool.call("doctor", "4194303", "--json")
+    answer = json.loads(done.stdout)
+    assert done.returncode == 1 and errors(answer, SCHEMA) == []
+    assert [f["check"] for f in answer["data"]["checks"]] == ["process"] and answer["data"]["sources"] == []
+    assert time.monotonic() - began < 1, "nothing was read"
+    text = tool.call("doctor", "4194303").stdout.decode()
+    assert "there is no process 4194303" in text and "nothing else was looked at" in text and "Measured" not in text
+
+
 def test_one_process(tool):
     sleeper = subprocess.Popen(["sleep", "60"], env={"CUDA_VISIBLE_DEVICES": "0,3", "PATH": os.environ["PATH"]})
     try:
