@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -10,7 +11,9 @@
 #include "base/file.h"
 #include "base/json_writer.h"
 #include "base/strings.h"
+#include "base/unique_fd.h"
 #include "cli/run_settings.h"
+#include "cli/spooled_source.h"
 #include "cli/verbs.h"
 #include "ingest/importers.h"
 #include "ingest/wall_time.h"
@@ -172,6 +175,15 @@ std::string AllNames() {
   return NamesOf(all);
 }
 
+std::string WhyUnknown(const std::string& source) {
+  const base::UniqueFd file(::open(source.c_str(), O_RDONLY | O_CLOEXEC));
+  unsigned char magic[2] = {};
+  const bool gzip = file.valid() && ::read(file.get(), magic, sizeof magic) == sizeof magic &&
+                    magic[0] == 0x1f && magic[1] == 0x8b;
+  return std::string("no importer recognises its first lines") +
+         (gzip ? ", which were unpacked from gzip" : "");
+}
+
 // The importer of this name, or the one that recognises the source.
 base::Result<const ingest::ImporterDef*> Choose(const std::optional<std::string>& name,
                                                 const std::string& source) {
@@ -190,7 +202,7 @@ base::Result<const ingest::ImporterDef*> Choose(const std::optional<std::string>
   const bool none = found.empty();
   return base::Error{.what = none ? "cannot tell the format of" : "several formats fit",
                      .where = source,
-                     .why = none ? "no importer recognises its first lines" : NamesOf(found),
+                     .why = none ? WhyUnknown(source) : NamesOf(found),
                      .what_to_do = "name it: epochmeter import FORMAT FILE" +
                                    (none ? "; formats: " + AllNames() : std::string())};
 }
@@ -277,19 +289,21 @@ void Print(const Arguments& arguments, const ingest::ImporterDef& importer, cons
 
 int RunImport(const Arguments& arguments) {
   const bool named = arguments.positionals.size() > 1;
-  const std::string& source = arguments.positionals.back();
   const auto options = ReadOptions(arguments);
   if (!options.ok()) return Fail(arguments, options.error(), kExitUsage);
+  const auto source = SpooledSource::Make(arguments.positionals.back());
+  if (!source.ok()) return Fail(arguments, source.error(), kExitUnreadable);
   const auto importer =
-      Choose(named ? std::optional(arguments.positionals[0]) : std::nullopt, source);
+      Choose(named ? std::optional(arguments.positionals[0]) : std::nullopt, source->path());
   if (!importer.ok()) {
     const bool usage = importer.error().code == kUsageError;
-    return Fail(arguments, importer.error(), usage ? kExitUsage : kExitUnreadable);
+    return Fail(arguments, source->Renamed(importer.error()), usage ? kExitUsage : kExitUnreadable);
   }
-  const std::string path = arguments.Value("output").value_or(DefaultPath(arguments, source));
+  const std::string path =
+      arguments.Value("output").value_or(DefaultPath(arguments, source->path()));
   const base::Result<ingest::ImportSummary> summary =
-      Import(**importer, source, *options, path, arguments.Has("force"));
-  if (!summary.ok()) return Fail(arguments, summary.error(), kExitUnreadable);
+      Import(**importer, source->path(), *options, path, arguments.Has("force"));
+  if (!summary.ok()) return Fail(arguments, source->Renamed(summary.error()), kExitUnreadable);
   Print(arguments, **importer, path, *summary);
   return kExitOk;
 }
@@ -301,6 +315,7 @@ const Command kImportCommand = {
     .summary = "make a run file of what another tool recorded",
     .usage =
         "[flags] [FORMAT] SOURCE\n\n"
+        "SOURCE is a file, a folder, or - for stdin; text files may be gzip.\n\n"
         "The format is recognised by the first lines where it is not given:\n"
         "  nvidia-smi-csv    nvidia-smi --query-gpu=... --format=csv -l 1\n"
         "  nvidia-smi-apps   nvidia-smi --query-compute-apps=... --format=csv -l 1\n"
@@ -315,6 +330,7 @@ const Command kImportCommand = {
         "  recording         a folder with samples.jsonl.gz, events.rank<r>.jsonl.gz, train.log",
     .examples =
         "  epochmeter import gpu.csv -o run.emr\n"
+        "  zstdcat gpu.csv.zst | epochmeter import - -o run.emr\n"
         "  epochmeter import --tz UTC --start 2026-08-24T10:00:00 dcgmi.txt\n",
     .flags = kFlags,
     .min_positionals = 1,

@@ -20,7 +20,9 @@ constexpr FlagSpec kStrictFlag = {.name = "strict",
                                   .kind = FlagKind::kSwitch};
 constexpr FlagSpec kAllGpusFlag = {.name = "all-gpus",
                                    .value_name = "",
-                                   .help = "show GPUs that are not the job's, too",
+                                   .help =
+                                       "show GPUs that are not the job's, too, as far "
+                                       "as run --all-gpus recorded them",
                                    .kind = FlagKind::kSwitch};
 constexpr FlagSpec kReportFlags[] = {
     {.name = "format",

@@ -30,7 +30,9 @@ inline constexpr FlagSpec kTagFlag = {.name = "tag",
                                       .kind = FlagKind::kRepeated};
 inline constexpr FlagSpec kAllGpusFlag = {.name = "all-gpus",
                                           .value_name = "",
-                                          .help = "record GPUs that are not this job's, too",
+                                          .help =
+                                              "record GPUs that are not this job's, too; "
+                                              "report --all-gpus shows them",
                                           .kind = FlagKind::kSwitch};
 inline constexpr FlagSpec kNoGpuFlag = {
     .name = "no-gpu", .value_name = "", .help = "start no GPU sampler", .kind = FlagKind::kSwitch};

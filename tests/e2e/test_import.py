@@ -44,10 +44,34 @@ def test_the_last_line_may_be_half_written(tool):
     assert done.returncode == 0 and b"3 sample instants" in done.stderr and b"1 bad lines" in done.stderr
 
 
-def test_a_pipe_is_refused_because_it_is_read_twice(tool):
-    done = subprocess.run([BINARY, "import", "nvidia-smi-csv", "/dev/stdin"], input=b"x", capture_output=True,
+@pytest.mark.parametrize("words", [["-"], ["/dev/stdin"], ["nvidia-smi-csv", "-"]])
+def test_a_pipe_is_read_like_a_file_and_leaves_nothing(tool, words):
+    text = HEADER + "".join(rows(3, 1))
+    temporary = tool.tmp / "temporary"
+    temporary.mkdir()
+    done = subprocess.run([BINARY, "import", *words, "-o", tool.run_file], input=text.encode(), capture_output=True,
+                          env=tool.env(TMPDIR=str(temporary)), cwd=tool.tmp, timeout=60)
+    assert done.returncode == 0 and b"3 sample instants" in done.stderr, done.stderr
+    assert list(temporary.iterdir()) == []
+    (tool.tmp / "gpu.csv").write_text(text)
+    assert tool.call("import", tool.tmp / "gpu.csv", "-o", tool.tmp / "file.emr").returncode == 0
+    lines = [[(e["@timestamp"], e["type"]) for e in tool.export_jsonl(path)]
+             for path in (tool.run_file, tool.tmp / "file.emr")]
+    assert lines[0] == lines[1] and len(lines[0]) > 6
+
+
+def test_a_process_substitution_is_read_too(tool):
+    (tool.tmp / "gpu.csv").write_text(HEADER + "".join(rows(3, 1)))
+    done = subprocess.run(["bash", "-c", f"{BINARY} import <(cat gpu.csv) -o {tool.run_file}"], capture_output=True,
                           env=tool.env(), cwd=tool.tmp, timeout=60)
-    assert done.returncode == 3 and b"regular file" in done.stderr
+    assert done.returncode == 0 and b"3 sample instants" in done.stderr, done.stderr
+
+
+def test_what_is_wrong_with_a_pipe_names_the_pipe(tool):
+    done = subprocess.run([BINARY, "import", "-"], input=gzip.compress(b"no tool writes this\n"), capture_output=True,
+                          env=tool.env(), cwd=tool.tmp, timeout=60)
+    assert done.returncode == 3 and b"stdin" in done.stderr and b"gzip" in done.stderr, done.stderr
+    assert b"/tmp" not in done.stderr
 
 
 def test_force_keeps_the_old_run_until_the_source_was_read(tool):
