@@ -25,9 +25,10 @@ def main():
                 loss = loss_of(model(x), y)
                 accelerator.backward(loss)
                 optimizer.step()
+                # A plain loop's epoch ends with its last step, the gradients still there.
+                allocator = torch_allocator()
                 optimizer.zero_grad()
             steps += accelerator.sync_gradients
-        allocator = torch_allocator()
         with torch.no_grad():
             for x, y in check:
                 model(x)

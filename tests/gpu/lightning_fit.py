@@ -37,11 +37,15 @@ class Teller(pl.Callback):
 
     def __init__(self):
         self.steps_before = 0
+        self.allocator = None
+
+    def on_train_epoch_end(self, trainer, module):
+        self.allocator = torch_allocator()
 
     def note(self, trainer, epoch):
         values = {k: float(v) for k, v in trainer.callback_metrics.items()}
         scores = {k: v for k, v in values.items() if k.startswith("val")}
-        truth.epoch(epoch, trainer.global_step - self.steps_before, values, scores, torch_allocator())
+        truth.epoch(epoch, trainer.global_step - self.steps_before, values, scores, self.allocator)
         self.steps_before = trainer.global_step
 
     def on_train_epoch_start(self, trainer, module):
