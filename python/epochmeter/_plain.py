@@ -8,7 +8,8 @@ stepped, and, through a Pass, each batch that a loader gave. From these follow:
   own, and the time spent waiting for them is its data wait;
 - an epoch is a pass over the loader whose batches are consumed with steps in between. A pass
   without steps is none (an evaluation, a look at the data);
-- of several optimizers the first to step leads, until it is gone or has rested long.
+- of several optimizers the first to step leads, until it is gone or rests: for long, or for a whole
+  pass that another one used. Steps of others are held back, and told when their optimizer leads.
 
 Whatever says more goes first: while the script's own steps() or a framework's callback drives a
 training, nothing is told from here. Into the epochs of epochs() without steps() go the steps.
@@ -17,109 +18,36 @@ training, nothing is told from here. Into the epochs of epochs() without steps()
 from __future__ import annotations
 
 import weakref
-from typing import Any, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 from epochmeter import _quiet, _state
-from epochmeter._loop import batch_samples, length_of
+from epochmeter._pass import MARK as MARK
+from epochmeter._pass import Loop, Tally, less
+from epochmeter._pass import Pass as Pass
 from epochmeter._recorder import Recorder, clock
 
 # After so many steps of others without one of the leader's, the next to step leads.
 LEADER_RESTS = 64
 
 
-# The attribute of a loader's iterator that holds its pass.
-MARK = "_epochmeter"
+def _reference(thing: Any) -> Callable[[], Any]:
+    try:
+        return weakref.ref(thing)
+    except TypeError:
+        return lambda: thing
 
 
-class Pass:
-    """One pass over a loader. Tell got() each batch, and end() when there are no more."""
+class _Held(NamedTuple):
+    """A step that another optimizer than the leader made; counts are since the leader's latest."""
 
-    __slots__ = (
-        "_loop", "began_ns", "ended_ns", "last_ns", "length", "nominal", "first", "gap", "steps",
-        "fresh", "wait_ns", "samples", "_iterator",
-    )  # fmt: skip
-
-    def __init__(self, loop: "PlainLoop", loader: Any) -> None:
-        self._loop = loop
-        self.began_ns = clock()
-        # Of the end and of the latest batch; 0 before.
-        self.ended_ns = self.last_ns = 0
-        self.length = length_of(loader)
-        nominal = getattr(loader, "batch_size", None)
-        self.nominal = nominal if type(nominal) is int else None
-        # Steps, the batches before the first one, and the most between two later ones.
-        self.steps = self.first = self.gap = 0
-        # Since the latest step: batches, the wait for them, their samples (None: not known).
-        self.fresh = 0
-        self.wait_ns = 0
-        self.samples: Optional[int] = 0
-        self._iterator: Optional["weakref.ReferenceType[Any]"] = None
-
-    def bind(self, iterator: Any) -> None:
-        """This pass is what `iterator` makes from now on; it can be found on it under MARK."""
-        try:
-            vars(iterator)[MARK] = self
-            self._iterator = weakref.ref(iterator)
-        except TypeError:
-            # A loader of somebody's own, whose iterator is a generator: its batches are unseen.
-            pass
-
-    def given_up(self) -> bool:
-        """Whether the loop was left: nobody holds the iterator, or it makes another pass."""
-        iterator = None if self._iterator is None else self._iterator()
-        return self._iterator is not None and (
-            iterator is None or vars(iterator).get(MARK) is not self
-        )
-
-    def got(self, began_ns: int, batch: Any) -> None:
-        """A batch came that was asked for at `began_ns`. It is looked at, not kept."""
-        try:
-            loop = self._loop
-            self.last_ns = now_ns = clock()
-            wait_ns = now_ns - began_ns
-            loop.waited_ns += wait_ns
-            loop.batches += 1
-            if self.fresh == 0:
-                loop.delivered(self)
-            self.fresh += 1
-            self.wait_ns += wait_ns
-            if self.samples is not None:
-                size = None if self.nominal is None else batch_samples(batch, self.nominal)
-                self.samples = None if size is None else self.samples + size
-        except Exception as error:
-            _quiet.fault("watching a data loader", error)
-
-    def end(self) -> None:
-        """The loader has no more batches."""
-        self.ended_ns = clock()
-        try:
-            self._loop.exhausted(self)
-        except Exception as error:
-            _quiet.fault("watching a data loader", error)
-
-    def takes_step(self) -> None:
-        """The batches since the step before have become a step."""
-        if self.steps == 0:
-            self.first = self.fresh
-        elif self.fresh > self.gap:
-            self.gap = self.fresh
-        self.steps += 1
-        if self.ended_ns:
-            # A remainder was the last; of those fetched ahead there is one less.
-            self.first = self.gap if self.fresh else self.first - 1
-        self.fresh = self.wait_ns = self.samples = 0
-
-    def settle(self) -> None:
-        self.fresh = 0
-        self.wait_ns = 0
-        self.samples = 0
-
-    def more_steps(self) -> bool:
-        """Whether steps may come after the last batch: left over, or fetched ahead of its step."""
-        return self.fresh > 0 or self.steps > 1 and self.first > self.gap
+    t_ns: int
+    source: Optional[Pass]
+    tally: Tally
+    losses: int
+    loss: float
 
 
-class PlainLoop:
+class PlainLoop(Loop):
     """The plain loop of this process, as one framework's hooks see it. Tells the Recorder."""
 
     def __init__(self, framework: str) -> None:
@@ -128,15 +56,23 @@ class PlainLoop:
         # that it is over.
         self._recorder: Optional[Recorder] = None
         self._token: Optional[object] = None
-        self._leader: Any = None
+        self._leader: Optional[Callable[[], Any]] = None
         self._others = 0
+        # Steps since the leader's latest, and the one of the others that made them.
+        self._held: List[_Held] = []
+        self._candidate: Optional[Callable[[], Any]] = None
         self._feeding: Optional[Pass] = None
+        # When the loader of the latest epoch had no more.
+        self._fed_ns = 0
         self._fresh: List[Pass] = []
         self._losses = 0
         self._loss = 0.0
+        # Those before the latest step of another since the leader's.
+        self._foreign_losses = 0
+        # A step of the leader had several: each is a part, also where a later step has only one.
+        self._parts = False
         # True while a loss is wanted for sure; else idle() knows.
         self.reads_losses = False
-        # All that the loaders did since take_waiting(), whoever trains.
         self.waited_ns = self.batches = 0
 
     # What hooks call. Neither raises.
@@ -152,15 +88,22 @@ class PlainLoop:
                 leader = self._leader
                 if leader is not None and leader() is optimizer:
                     self._others = 0
+                    if self._held:
+                        self._held.clear()
                     self._step(recorder, steps, False)
                 elif self._leads(optimizer):
+                    self._catch_up(recorder, optimizer)
                     self._step(recorder, steps, False)
+                else:
+                    self._hold(optimizer)
                 return
             recorder = _state.current() or _state.join()
             foreign = recorder is None or recorder.training and recorder.token is not self._token
             if recorder is None or foreign and not recorder.lacks_steps():
                 self._forget()
-            elif self._leads(optimizer):
+            elif self._leads(optimizer) or not recorder.training:
+                self._follow(_reference(optimizer))
+                self._held.clear()
                 self._step(recorder, steps, foreign)
         except Exception as error:
             _quiet.fault("watching an optimizer", error)
@@ -207,8 +150,11 @@ class PlainLoop:
         if source is self._feeding and not source.more_steps():
             self._close_epoch()
         elif source is not self._feeding and source in self._fresh:
-            # All its batches came without a step: it feeds no training.
-            self._fresh.remove(source)
+            if self._leader_rested(source):
+                self._take_over()
+            else:
+                # All its batches came without a step: it feeds no training.
+                self._fresh.remove(source)
 
     # The rest is ours.
 
@@ -221,7 +167,8 @@ class PlainLoop:
         for source in self._fresh:
             source.settle()
         self._fresh.clear()
-        self._losses = 0
+        self._held.clear()
+        self._losses = self._foreign_losses = 0
         self.reads_losses = False
 
     def _leads(self, optimizer: Any) -> bool:
@@ -232,12 +179,75 @@ class PlainLoop:
         self._others += 1
         if leader is not None and self._others <= LEADER_RESTS:
             return False
-        self._others = 0
-        try:
-            self._leader = weakref.ref(optimizer)
-        except TypeError:
-            self._leader = lambda: optimizer
+        self._follow(_reference(optimizer))
         return True
+
+    def _follow(self, leader: Optional[Callable[[], Any]]) -> None:
+        self._leader, self._others = leader, 0
+        self._parts = False
+
+    def _hold(self, optimizer: Any) -> None:
+        self._foreign_losses = self._losses
+        source, held = self._feeder(), self._held
+        if self._candidate is None or self._candidate() is not optimizer:
+            if held and held[-1].source is source:
+                return
+            # In another pass another one is the first.
+            held.clear()
+            self._candidate = _reference(optimizer)
+        tally = (0, 0, 0) if source is None else source.tally()
+        held.append(_Held(clock(), source, tally, self._losses, self._loss))
+
+    def _leader_rested(self, source: Optional[Pass]) -> bool:
+        """Whether `source` fed the held steps, and began after the leader's pass and last step."""
+        feeding, recorder = self._feeding, self._own()
+        if not self._held or source is None or recorder is None:
+            return False
+        if feeding is not None and not feeding.ended_ns and not feeding.given_up():
+            return False
+        led_ns = max(recorder.last_end_ns, self._fed_ns)
+        return self._held[-1].source is source and source.began_ns > led_ns
+
+    def _take_over(self) -> None:
+        recorder, optimizer = self._own(), None if self._candidate is None else self._candidate()
+        if recorder is not None and optimizer is not None:
+            self._follow(self._candidate)
+            self._catch_up(recorder, optimizer)
+            if self._feeding is not None and self._feeding.ended_ns:
+                self.exhausted(self._feeding)
+
+    def _catch_up(self, recorder: Recorder, optimizer: Any) -> None:
+        """Tells the held steps of `optimizer`, which leads now, each as of its own time."""
+        held, self._held = self._held, []
+        if self._candidate is None or self._candidate() is not optimizer:
+            self._losses -= self._foreign_losses
+            return
+        left = {source: source.tally() for source in self._fresh}
+        told: Dict[Optional[Pass], Tally] = {}
+        losses, seen, last_ns = (self._losses, self._loss), 0, recorder.last_end_ns
+        for step in held:
+            source, ended_ns = step.source, 0
+            tally = less(step.tally, told.get(source, (0, 0, 0)))
+            told[source] = step.tally
+            if step.t_ns <= last_ns:
+                continue
+            self._fresh = []
+            if source is not None:
+                source.settle(tally)
+                self._fresh = [source] if source.fresh else []
+                ended_ns, source.ended_ns = source.ended_ns, 0
+            self._losses, self._loss, seen = step.losses - seen, step.loss, step.losses
+            # However much of later was told; and memory is as it is now, so none is read for then.
+            recorder._last_ns = last_ns
+            recorder._memory_due_ns = max(recorder._memory_due_ns, step.t_ns + 1)
+            last_ns = step.t_ns
+            self._step(recorder, 1, False, step.t_ns)
+            if source is not None:
+                source.ended_ns = ended_ns
+        for source, tally in left.items():
+            source.settle(less(tally, told.get(source, (0, 0, 0))))
+        self._fresh = [source for source in left if source.fresh]
+        self._losses, self._loss = losses[0] - seen, losses[1]
 
     def _feeder(self) -> Optional[Pass]:
         """The pass whose batches this step used: the present one if it gave any, else the first.
@@ -257,9 +267,14 @@ class PlainLoop:
         # A batch fetched ahead, of a pass that is through with its loader.
         return feeding if feeding is not None and feeding.more_steps() else None
 
-    def _step(self, recorder: Recorder, steps: int, foreign: bool) -> None:
-        """`foreign`: epochs() tells the epochs, and only the step is ours to tell."""
-        t_ns = clock()
+    def _step(
+        self, recorder: Recorder, steps: int, foreign: bool, t_ns: Optional[int] = None
+    ) -> None:
+        """`foreign`: epochs() tells the epochs, and only the step is ours to tell. Without `t_ns`
+        it ends now.
+        """
+        if t_ns is None:
+            t_ns = clock()
         fresh = self._fresh
         source = self._feeding
         if len(fresh) != 1 or fresh[0] is not source:
@@ -268,8 +283,12 @@ class PlainLoop:
             self._begin(recorder, source)
         if source is not self._feeding and source is not None and not foreign:
             self._open_epoch(recorder, source)
-        scalars = {"loss": self._loss} if self._losses == 1 else None
-        self._losses = 0
+        scalars = None
+        if self._losses > 1:
+            self._parts = True
+        elif self._losses and not self._parts:
+            scalars = {"loss": self._loss}
+        self._losses = self._foreign_losses = 0
         self.reads_losses = True
         wait_ns: Optional[int] = None
         samples: Optional[int] = None
@@ -297,7 +316,8 @@ class PlainLoop:
         )
         self._recorder, self._token = recorder, recorder.token
         self._feeding = None
-        recorder.before_end = self._close_epoch
+        self._parts = False
+        recorder.before_end = self._finish
         if source is None:
             # Nobody saw where the first step began.
             recorder.last_end_ns = 0
@@ -308,12 +328,19 @@ class PlainLoop:
         recorder.epoch_begin(recorder.passes, 0, "counted", source.began_ns)
         recorder.passes += 1
 
+    def _finish(self) -> None:
+        """The training ends."""
+        if len(self._held) > 1 and self._leader_rested(self._held[-1].source):
+            self._take_over()
+        self._close_epoch()
+
     def _close_epoch(self) -> None:
         """The pass is over: at its last batch, or, left early, at its last step."""
         feeding, recorder = self._feeding, self._own()
         self._feeding = None
         if feeding is None:
             return
+        self._fed_ns = feeding.ended_ns
         if feeding in self._fresh:
             feeding.settle()
             self._fresh.remove(feeding)

@@ -63,11 +63,13 @@ begin("plain"); o = optimizer()
 for x in data: loss_of(x).backward(); o.step(); o.clear_grad()
 begin("minimize")
 for x in data: loss = loss_of(x); loss.backward(); o.minimize(loss); o.clear_grad()
-begin("accumulated")
+o = None
+begin("accumulated"); o = optimizer()
 for i, x in enumerate(data):
     loss_of(x).backward()
     if i % 2: o.step(); o.clear_grad()
-begin("scaled")
+o = None
+begin("scaled"); o = optimizer()
 for x in data:
     scaler.scale(loss_of(x)).backward(); scaler.step(o); scaler.update(); o.clear_grad()
 begin("scaled_minimize")

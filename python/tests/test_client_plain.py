@@ -67,10 +67,18 @@ class World:
     def step(self, optimizer: Optional[Optimizer] = None) -> None:
         self.loop.stepped(optimizer or self.optimizer)
 
+    def sent(self) -> None:
+        """Waits until all that was told has left; a burst waits for the next event."""
+        recorder = _state.current()
+        while recorder is not None and not recorder._sender.flush():
+            time.sleep(0.001)
+
     def steps(self, name: str) -> List[Any]:
+        self.sent()
         return [step.get(name) for step in self.client.events("step")]
 
     def ends(self) -> List[Any]:
+        self.sent()
         return [(e["epoch"], e["steps"], "partial" in e) for e in self.client.events("epoch_end")]
 
 
@@ -204,7 +212,71 @@ def test_optimizer_that_rests_long_no_longer_leads(world: World) -> None:
     world.step()
     for _ in range(_plain.LEADER_RESTS + 5):
         world.step(other)
-    assert world.steps("step")[-1] == 6
+    assert world.steps("step")[-1] == 1 + _plain.LEADER_RESTS + 5
+
+
+def test_training_after_another_is_told_although_the_first_optimizer_lives(world: World) -> None:
+    other = Optimizer()
+    for optimizer, size in ((world.optimizer, 8), (other, 4), (world.optimizer, 8)):
+        for _ in range(2):
+            for _ in world.loader([size] * 5, wait_s=0.002):
+                world.loop.loss(size / 2)
+                world.step(optimizer)
+    assert world.steps("step") == list(range(1, 31))
+    assert world.steps("epoch") == [epoch for epoch in range(6) for _ in range(5)]
+    assert world.steps("batch_size") == [8] * 10 + [4] * 10 + [8] * 10
+    assert world.steps("scalars") == [{"loss": s / 2} for s in world.steps("batch_size")]
+    assert world.ends() == [(epoch, 5, False) for epoch in range(6)]
+    for step in world.client.events("step"):
+        assert 0.002 <= step["data_wait_s"] <= step["duration_s"] < 0.1
+    times = world.steps("t_ns")
+    assert times == sorted(times)
+
+
+def test_training_after_another_that_is_left_early_is_told_at_the_end(world: World) -> None:
+    other = Optimizer()
+    for _ in world.loader([8] * 3):
+        world.step()
+    for number, _ in enumerate(world.loader([4] * 9)):
+        if number == 5:
+            break
+        world.step(other)
+    epochmeter.stop()
+    assert world.ends() == [(0, 3, False), (1, 5, True)]
+
+
+def test_second_optimizer_inside_an_epoch_of_the_first_takes_over_nothing(world: World) -> None:
+    other = Optimizer()
+    for _ in range(2):
+        for _ in world.loader([8] * 3):
+            world.step()
+            for _ in world.loader([2] * 4):
+                world.step(other)
+    epochmeter.stop()
+    assert world.steps("batch_size") == [8] * 6
+    assert world.ends() == [(0, 3, False), (1, 3, False)]
+
+
+def test_each_of_three_trainings_is_told_when_two_optimizers_made_the_first(world: World) -> None:
+    second, third = Optimizer(), Optimizer()
+    for _ in world.loader([8] * 3):
+        world.step()
+        world.step(second)
+    for _ in world.loader([4] * 3):
+        world.loop.loss(0.5)
+        world.step(third)
+    epochmeter.stop()
+    assert world.steps("batch_size") == [8] * 3 + [4] * 3
+    assert world.ends() == [(0, 3, False), (1, 3, False)]
+
+
+def test_long_rest_of_the_leader_loses_no_step(world: World) -> None:
+    other = Optimizer()
+    for number, _ in enumerate(world.loader([4] * 200)):
+        world.step(world.optimizer if number < 10 else other)
+    assert world.steps("step") == list(range(1, 201))
+    assert world.steps("batch_size") == [4] * 200
+    assert world.ends() == [(0, 200, False)]
 
 
 def test_loop_without_a_loader_has_steps_and_claims_nothing_more(world: World) -> None:
@@ -229,6 +301,15 @@ def test_loss_is_told_when_it_is_the_only_one_of_its_step(world: World) -> None:
             world.loop.loss(0.5 + number)
         world.step()
     assert world.steps("scalars") == [None, {"loss": 1.5}, None]
+
+
+def test_loss_of_a_remainder_of_accumulated_ones_is_a_part_and_not_told(world: World) -> None:
+    for _ in range(2):
+        for number, _ in enumerate(world.loader([4] * 5), 1):
+            world.loop.loss(0.25)
+            if number % 2 == 0 or number == 5:
+                world.step()
+    assert world.steps("scalars") == [None] * 6
 
 
 def test_the_scripts_own_steps_go_before_hooks(world: World) -> None:
