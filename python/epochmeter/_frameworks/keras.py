@@ -21,7 +21,7 @@ import sys
 from typing import Any, Callable, Dict, Mapping, Optional, Type
 
 from epochmeter import _frameworks, _protocol, _state
-from epochmeter._frameworks.wrapping import MARK, telling_failure, wrap
+from epochmeter._frameworks.wrapping import MARK, telling_failure, unseen, wrap
 from epochmeter._quiet import guarded
 from epochmeter._recorder import Recorder, clock
 
@@ -282,7 +282,11 @@ def _told(name: str) -> Any:
             arguments = (*args, *kwargs.values(), None, None)
             if before is not None:
                 _tell(before, self, arguments, t_ns)
-            result = original(self, *args, **kwargs)
+            try:
+                result = original(self, *args, **kwargs)
+            except BaseException as error:
+                unseen(error)
+                raise
             if after is not None:
                 _tell(after, self, arguments, t_ns)
             return result

@@ -20,7 +20,7 @@ import weakref
 from typing import Any, Dict, MutableMapping, Optional, Tuple, Type
 
 from epochmeter import _frameworks, _protocol, _state
-from epochmeter._frameworks.wrapping import wrap
+from epochmeter._frameworks.wrapping import unseen, wrap
 from epochmeter._loop import Phase, batch_samples
 from epochmeter._quiet import guarded
 from epochmeter._recorder import Recorder, clock
@@ -292,13 +292,17 @@ def _call_callback_hooks(original: Any) -> Any:
     def call(trainer: Any, hook_name: str, *args: Any, **kwargs: Any) -> Any:
         told = getattr(LightningEvents, hook_name, None)
         events, in_list = _events_of(trainer) if told is not None else (None, False)
-        if told is None or events is None or in_list:
-            return original(trainer, hook_name, *args, **kwargs)
+        overheard = None if in_list else events
         # The end of an epoch is told in two goes; the first is without monitoring callbacks.
-        if not kwargs.get("monitoring_callbacks"):
-            told(events, trainer, trainer.lightning_module, *args)
-        result = original(trainer, hook_name, *args, **kwargs)
-        events.callbacks_are_through()
+        if told is not None and overheard is not None and not kwargs.get("monitoring_callbacks"):
+            told(overheard, trainer, trainer.lightning_module, *args)
+        try:
+            result = original(trainer, hook_name, *args, **kwargs)
+        except BaseException as error:
+            unseen(error)
+            raise
+        if overheard is not None:
+            overheard.callbacks_are_through()
         return result
 
     return call
@@ -306,7 +310,11 @@ def _call_callback_hooks(original: Any) -> Any:
 
 def _flushing(original: Any) -> Any:
     def update(self: Any, *args: Any, **kwargs: Any) -> Any:
-        result = original(self, *args, **kwargs)
+        try:
+            result = original(self, *args, **kwargs)
+        except BaseException as error:
+            unseen(error)
+            raise
         events, _ = _events_of(self.trainer)
         if events is not None:
             events.flush(self.trainer)
@@ -317,7 +325,11 @@ def _flushing(original: Any) -> Any:
 
 def _log_metrics(original: Any) -> Any:
     def log_metrics(self: Any, metrics: Any, *args: Any, **kwargs: Any) -> Any:
-        result = original(self, metrics, *args, **kwargs)
+        try:
+            result = original(self, metrics, *args, **kwargs)
+        except BaseException as error:
+            unseen(error)
+            raise
         if metrics and self.trainer.loggers:
             events, _ = _events_of(self.trainer)
             if events is not None:
@@ -329,8 +341,12 @@ def _log_metrics(original: Any) -> Any:
 
 def _saving(original: Any) -> Any:
     def save_checkpoint(self: Any, *args: Any, **kwargs: Any) -> Any:
-        with Phase("checkpoint"):
-            result = original(self, *args, **kwargs)
+        try:
+            with Phase("checkpoint"):
+                result = original(self, *args, **kwargs)
+        except BaseException as error:
+            unseen(error)
+            raise
         events, _ = _events_of(self)
         if events is not None:
             events.apart()

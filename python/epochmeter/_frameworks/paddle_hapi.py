@@ -14,7 +14,7 @@ import importlib
 from typing import Any, Dict, Mapping, Optional, Type
 
 from epochmeter import _protocol, _state
-from epochmeter._frameworks.wrapping import telling_failure, wrap
+from epochmeter._frameworks.wrapping import telling_failure, unseen, wrap
 from epochmeter._quiet import guarded
 from epochmeter._recorder import Recorder, clock
 
@@ -158,7 +158,11 @@ def _add(callbacks: Any) -> None:
 
 def _with_callback(original: Any) -> Any:
     def config_callbacks(*args: Any, **kwargs: Any) -> Any:
-        callbacks = original(*args, **kwargs)
+        try:
+            callbacks = original(*args, **kwargs)
+        except BaseException as error:
+            unseen(error)
+            raise
         _add(callbacks)
         return callbacks
 

@@ -13,7 +13,7 @@ from typing import Any, Tuple, Type
 
 from epochmeter import _state
 from epochmeter._frameworks.trainer_events import TrainerEvents
-from epochmeter._frameworks.wrapping import telling_failure, wrap
+from epochmeter._frameworks.wrapping import telling_failure, unseen, wrap
 from epochmeter._quiet import guarded
 
 
@@ -57,7 +57,11 @@ def _adding(original: Any) -> Any:
     # At the first event: the script may add one of its own after the Trainer was made.
     def on_train_begin(self: Any, *args: Any, **kwargs: Any) -> Any:
         _add(self)
-        return original(self, *args, **kwargs)
+        try:
+            return original(self, *args, **kwargs)
+        except BaseException as error:
+            unseen(error)
+            raise
 
     return on_train_begin
 

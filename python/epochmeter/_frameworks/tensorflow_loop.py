@@ -17,7 +17,7 @@ import weakref
 from typing import Any, Callable, List, Optional
 
 from epochmeter import _frameworks, _plain, _quiet
-from epochmeter._frameworks.wrapping import beginning_pass, timing_pass, wrap
+from epochmeter._frameworks.wrapping import beginning_pass, timing_pass, unseen, wrap
 
 _loop = _plain.PlainLoop("tensorflow")
 
@@ -118,6 +118,9 @@ def _applying(original: Any) -> Any:
         _local.applying += 1
         try:
             result = original(self, *args, **kwargs)
+        except BaseException as error:
+            unseen(error)
+            raise
         finally:
             _local.applying -= 1
         if _local.applying == 0:
@@ -146,15 +149,20 @@ def _turned(trains: _Trains) -> None:
 
 def _calling(original: Any) -> Any:
     def __call__(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if _local.calling:
-            return original(self, *args, **kwargs)
-        _local.calling = 1
-        _called.append(self)
+        inside, _local.calling = _local.calling, 1
+        if not inside:
+            _called.append(self)
         try:
             result = original(self, *args, **kwargs)
+        except BaseException as error:
+            unseen(error)
+            raise
         finally:
-            _local.calling = 0
-            _called.remove(self)
+            if not inside:
+                _local.calling = 0
+                _called.remove(self)
+        if inside:
+            return result
         trains = self.__dict__.get(_TRAINS)
         if trains is not None and not _loop.idle() and _eager():
             _turned(trains)
@@ -171,7 +179,11 @@ def _note_loss(target: Any) -> None:
 
 def _gradient(original: Any) -> Any:
     def gradient(self: Any, target: Any, *args: Any, **kwargs: Any) -> Any:
-        result = original(self, target, *args, **kwargs)
+        try:
+            result = original(self, target, *args, **kwargs)
+        except BaseException as error:
+            unseen(error)
+            raise
         if _eager() and not _loop.idle():
             _note_loss(target)
         return result
@@ -186,7 +198,11 @@ def _when_eager(make: Callable[[Any], Any]) -> Callable[[Any], Any]:
         made = make(original)
 
         def method(self: Any) -> Any:
-            return made(self) if _eager() else original(self)
+            try:
+                return made(self) if _eager() else original(self)
+            except BaseException as error:
+                unseen(error)
+                raise
 
         return method
 

@@ -15,7 +15,7 @@ from typing import Any, MutableMapping, Optional, Tuple, Type
 
 from epochmeter import _state
 from epochmeter._frameworks.trainer_events import TrainerEvents
-from epochmeter._frameworks.wrapping import wrap
+from epochmeter._frameworks.wrapping import unseen, wrap
 from epochmeter._loop import Phase
 
 
@@ -52,13 +52,17 @@ def _events_of(handler: Any) -> Tuple[Optional[HuggingFaceEvents], bool]:
 def _call_event(original: Any) -> Any:
     def call_event(self: Any, event: Any, args: Any, state: Any, control: Any, **more: Any) -> Any:
         events, in_list = _events_of(self)
-        if events is None or in_list:
-            return original(self, event, args, state, control, **more)
-        told = getattr(events, event, None)
+        overheard = None if in_list else events
+        told = getattr(overheard, event, None)
         if told is not None:
             told(args, state, control, **more)
-        result = original(self, event, args, state, control, **more)
-        events.callbacks_are_through()
+        try:
+            result = original(self, event, args, state, control, **more)
+        except BaseException as error:
+            unseen(error)
+            raise
+        if overheard is not None:
+            overheard.callbacks_are_through()
         return result
 
     return call_event
@@ -67,21 +71,28 @@ def _call_event(original: Any) -> Any:
 def _evaluating(original: Any) -> Any:
     def evaluate(self: Any, *args: Any, **kwargs: Any) -> Any:
         events, _ = _events_of(self.callback_handler)
-        if events is None:
-            return original(self, *args, **kwargs)
-        events.eval_begins()
+        if events is not None:
+            events.eval_begins()
         try:
             return original(self, *args, **kwargs)
+        except BaseException as error:
+            unseen(error)
+            raise
         finally:
-            events.eval_ends()
+            if events is not None:
+                events.eval_ends()
 
     return evaluate
 
 
 def _saving(original: Any) -> Any:
     def save(self: Any, *args: Any, **kwargs: Any) -> Any:
-        with Phase("checkpoint"):
-            return original(self, *args, **kwargs)
+        try:
+            with Phase("checkpoint"):
+                return original(self, *args, **kwargs)
+        except BaseException as error:
+            unseen(error)
+            raise
 
     return save
 
@@ -94,6 +105,7 @@ def _training(original: Any) -> Any:
             events, _ = _events_of(self.callback_handler)
             if events is not None:
                 events.failed(error)
+            unseen(error)
             raise
 
     return train

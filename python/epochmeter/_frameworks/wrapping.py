@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from typing import Any, Callable, Optional
 
 from epochmeter import _plain, _quiet, _state
@@ -19,8 +20,24 @@ def wrap(owner: Any, name: str, make: Callable[[Any], Any]) -> None:
     if original is None or hasattr(original, MARK):
         return
     made = functools.wraps(original)(make(original))
+    try:
+        # For those who ask for the arguments without regard to __wrapped__, as getfullargspec().
+        setattr(made, "__signature__", inspect.signature(original))
+    except Exception:
+        pass
     setattr(made, MARK, True)
     setattr(owner, name, made)
+
+
+def unseen(error: BaseException) -> None:
+    """Takes the frame that catches `error` out of its traceback; a bare `raise` is to follow.
+
+    What the training prints of an exception is then what it would print without us. Before
+    Python 3.11 `raise` puts the frame back.
+    """
+    trace = error.__traceback__
+    if trace is not None:
+        error.__traceback__ = trace.tb_next
 
 
 def beginning_pass(loop: _plain.PlainLoop) -> Callable[[Any], Any]:
@@ -29,7 +46,11 @@ def beginning_pass(loop: _plain.PlainLoop) -> Callable[[Any], Any]:
     def make(original: Any) -> Any:
         def __iter__(self: Any) -> Any:
             this = _plain.Pass(loop, self)
-            iterator = original(self)
+            try:
+                iterator = original(self)
+            except BaseException as error:
+                unseen(error)
+                raise
             # Persistent workers give the same iterator again: it carries the new pass.
             this.bind(iterator)
             return iterator
@@ -44,15 +65,18 @@ def timing_pass(original: Any) -> Any:
 
     def __next__(self: Any) -> Any:
         this: Optional[_plain.Pass] = self.__dict__.get(MARK)
-        if this is None:
-            return original(self)
         began_ns = clock()
         try:
             batch = original(self)
         except StopIteration:
-            this.end()
+            if this is not None:
+                this.end()
             raise
-        this.got(began_ns, batch)
+        except BaseException as error:
+            unseen(error)
+            raise
+        if this is not None:
+            this.got(began_ns, batch)
         return batch
 
     return __next__
@@ -80,6 +104,7 @@ def telling_failure(original: Any) -> Any:
             return original(self, *args, **kwargs)
         except BaseException as error:
             _failed(before, error)
+            unseen(error)
             raise
 
     return fit
