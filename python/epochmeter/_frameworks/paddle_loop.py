@@ -44,6 +44,9 @@ def _stepping(the_optimizer: Callable[..., Any]) -> Callable[[Any], Any]:
             _depth.value += 1
             try:
                 result = original(self, *args, **kwargs)
+            except BaseException as error:
+                unseen(error)
+                raise
             finally:
                 _depth.value -= 1
             if _depth.value == 0 and not _static():
@@ -71,7 +74,11 @@ def _wrap_steps(owner: Type[Any], the_optimizer: Callable[..., Any]) -> None:
 def _making(original: Any) -> Any:
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         _wrap_backward()
-        original(self, *args, **kwargs)
+        try:
+            original(self, *args, **kwargs)
+        except BaseException as error:
+            unseen(error)
+            raise
 
     return __init__
 
@@ -107,7 +114,8 @@ def _install_optimizer(module: Any) -> None:
         except Exception as error:
             _quiet.fault("watching an optimizer", error)
 
-    base.__init_subclass__ = classmethod(__init_subclass__)
+    made: Any = __init_subclass__
+    base.__init_subclass__ = classmethod(made)
 
 
 # id of the tensor that the scaler made last: its backward is that of a multiple of the loss. No
@@ -129,7 +137,11 @@ def _note_loss(tensor: Any) -> None:
 def _backward(original: Any) -> Any:
     def backward(self: Any, *args: Any, **kwargs: Any) -> Any:
         global _scaled
-        result = original(self, *args, **kwargs)
+        try:
+            result = original(self, *args, **kwargs)
+        except BaseException as error:
+            unseen(error)
+            raise
         if id(self) == _scaled:
             _scaled = None
         else:
@@ -149,7 +161,11 @@ def _wrap_backward() -> None:
 def _scale(original: Any) -> Any:
     def scale(self: Any, var: Any) -> Any:
         global _scaled
-        result = original(self, var)
+        try:
+            result = original(self, var)
+        except BaseException as error:
+            unseen(error)
+            raise
         if result is not var:
             _scaled = id(result)
             _note_loss(var)
