@@ -42,7 +42,8 @@ Event Phase(double t_s, EventKind kind, const std::string& name, std::optional<i
   return event;
 }
 
-std::vector<model::EpochRow> Rows(const std::vector<Event>& events) {
+std::vector<model::EpochRow> Rows(const std::vector<Event>& events,
+                                  model::AfterTraining* after = nullptr) {
   model::RunBuilder builder;
   for (const Event& event : events) builder.Write(event);
   const model::Run run = builder.Finish();
@@ -50,8 +51,10 @@ std::vector<model::EpochRow> Rows(const std::vector<Event>& events) {
   if (ranks.size() != 1) return {};
   std::vector<model::EpochRow> rows = FindEpochs(ranks[0]);
   AddSteps(ranks[0], &rows);
-  AddScalars(ranks[0], &rows);
-  AddPhases(ranks[0], &rows);
+  model::AfterTraining late;
+  AddScalars(ranks[0], &rows, &late);
+  AddPhases(ranks[0], &rows, &late);
+  if (after != nullptr) *after = late;
   return rows;
 }
 
@@ -161,6 +164,40 @@ TEST(Scalars, KeepALossThatIsNotANumber) {
   ASSERT_EQ(rows.size(), 1U);
   ASSERT_EQ(rows[0].scalars.size(), 1U);
   EXPECT_TRUE(std::isnan(rows[0].scalars[0].second));
+}
+
+TEST(Phases, AfterTheTrainingAreNotOfItsLastEpoch) {
+  model::AfterTraining after;
+  const auto rows =
+      Rows({At(0, EventKind::kTrainBegin, {}), At(1, EventKind::kEpochBegin, 0),
+            Phase(2, EventKind::kPhaseBegin, "eval", 0),
+            Phase(3, EventKind::kPhaseEnd, "eval", 0, {{"duration_s", 1.0}, {"scalar.loss", 0.95}}),
+            At(4, EventKind::kEpochEnd, 0), At(5, EventKind::kTrainEnd, {}),
+            Phase(6, EventKind::kPhaseBegin, "eval", {}),
+            Phase(8, EventKind::kPhaseEnd, "eval", {}, {{"scalar.loss", 0.87}}),
+            At(9, EventKind::kScalar, {}, {{"scalar.test_accuracy", 0.5}})},
+           &after);
+  ASSERT_EQ(rows.size(), 1U);
+  ASSERT_EQ(rows[0].phases.size(), 1U);
+  EXPECT_EQ(rows[0].phases[0].count, 1U);
+  EXPECT_EQ(rows[0].phases[0].scalars, (model::ScalarTable{{"loss", 0.95}}));
+  EXPECT_TRUE(rows[0].scalars.empty());
+  ASSERT_EQ(after.phases.size(), 1U);
+  EXPECT_EQ(after.phases[0].total_s, 2);
+  EXPECT_EQ(after.phases[0].scalars, (model::ScalarTable{{"loss", 0.87}}));
+  EXPECT_EQ(after.scalars, (model::ScalarTable{{"test_accuracy", 0.5}}));
+}
+
+TEST(Phases, OfALateEndStayWithTheEpochThatTheyName) {
+  model::AfterTraining after;
+  const auto rows =
+      Rows({At(1, EventKind::kEpochBegin, 0), Phase(2, EventKind::kPhaseBegin, "eval", {}),
+            At(4, EventKind::kTrainEnd, {}), Phase(5, EventKind::kPhaseEnd, "eval", {}),
+            Phase(6, EventKind::kPhaseEnd, "save", 0, {{"duration_s", 1.0}})},
+           &after);
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_EQ(rows[0].phases.size(), 2U);
+  EXPECT_TRUE(after.phases.empty());
 }
 
 }  // namespace

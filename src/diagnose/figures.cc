@@ -64,21 +64,28 @@ bool IsWhole(const SeriesDef& series) {
   return unit == "By" || (!unit.empty() && unit.front() == '{');
 }
 
-std::optional<double> DeltaFor(const Target& target, const SeriesColumn& column,
-                               int64_t period_ns) {
+// Only the kernel's CPU times are known to fall without a reset.
+Falls FallsOf(const SeriesDef& series) {
+  return series.metric.unit == "s" ? Falls::kJitter : Falls::kReset;
+}
+
+std::optional<CounterGrowth> GrowthFor(const Target& target, const SeriesDef& series,
+                                       const SeriesColumn& column) {
   const std::optional<Interval> interval = CounterInterval(target, column);
   if (!interval) return {};
-  return CounterDelta(column, period_ns, *interval);
+  return GrowthOf(column, series.period_ns, *interval, FallsOf(series));
 }
 
 // A figure of one series; nothing when the interval has none.
 std::optional<Stat> FigureOf(const SeriesDef& series, const SeriesColumn& column,
                              const Target& target) {
   if (series.metric.kind == MetricKind::kCounter) {
+    const std::optional<CounterGrowth> growth = GrowthFor(target, series, column);
+    if (!growth) return {};
     Stat stat;
-    stat.total = DeltaFor(target, column, series.period_ns);
+    stat.total = growth->value;
+    stat.at_least = growth->at_least;
     stat.count = CountIn(column, target.interval);
-    if (!stat.total) return {};
     if (IsWhole(series)) stat.total = std::round(*stat.total);
     return stat;
   }
@@ -129,6 +136,20 @@ bool Covers(const Stat& stat, Interval interval, int64_t period_ns) {
 // difference may be off by a tenth, and 0 for a run of a moment.
 bool LongEnoughForCounter(Interval interval) { return LengthSeconds(interval) >= 1.0; }
 
+// The growth of an energy counter as the energy of a target. Nothing across a reset, when the
+// counter stood still (it is dead, or the time too short for it), and when the readings cover too
+// little of a whole run: energy is compared and summed, so a part of it must not pass for all.
+void SetEnergyFromCounter(const Target& target, const SeriesColumn& column, int64_t period_ns,
+                          const Stat& stat, model::GpuStats* gpu) {
+  if (stat.at_least || stat.total.value_or(0) <= 0) return;
+  if (target.whole_run) {
+    const std::optional<Interval> part = SampledPart(column, target.interval);
+    if (!part || !Covers(RateStat(target, column, *part, 0), target.interval, period_ns)) return;
+  }
+  gpu->energy_j = stat.total;
+  gpu->energy_source = "counter";
+}
+
 void SetEnergyFromPower(const Target& target, int64_t period_ns, model::GpuStats* gpu) {
   const Stat* power = FindStat(gpu->stats, "power_w");
   if (power == nullptr || !power->mean || !Covers(*power, target.interval, period_ns)) return;
@@ -155,8 +176,7 @@ void AddGpu(const SeriesReader& reader, const EntityDef& entity,
       const std::optional<Stat> stat = FigureOf(*series, column, target);
       if (!stat) continue;
       if (series->metric.field == "energy_j") {
-        gpu.energy_j = stat->total;
-        gpu.energy_source = "counter";
+        SetEnergyFromCounter(target, column, series->period_ns, *stat, &gpu);
       } else {
         gpu.stats.emplace_back(series->metric.field, *stat);
       }

@@ -39,8 +39,9 @@ class SeriesReader {
 };
 
 // GPUs in the order of their index, gauges first in a fixed order, then growth of counters.
-// Energy comes from the energy counter, else from the integral of power_w where its samples cover
-// the interval but for a tenth or one and a half periods, and at least half of it.
+// Energy comes from the energy counter unless it was reset or stood still, else from the integral
+// of power_w where its samples cover the interval but for a tenth or one and a half periods, and at
+// least half of it.
 void AddGpuFigures(const SeriesReader& reader, const std::vector<Target>& targets);
 // cpu_ratio (all modes but idle and iowait, of all logical CPUs), memory_used_bytes (total less
 // available), swap_used_bytes.

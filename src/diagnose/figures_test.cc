@@ -34,6 +34,49 @@ std::optional<double> EnergyOf(const std::vector<int64_t>& power_s, int64_t peri
   return report.gpus.at(0).energy_j;
 }
 
+// The GPU of a run of `length_s` with an energy counter that read `energy_j` each second from 0 on,
+// and, from there on, 100 W at each of `power_s`.
+model::GpuStats ByCounter(const std::vector<double>& energy_j, const std::vector<int64_t>& power_s,
+                          int64_t length_s) {
+  model::RunBuilder builder;
+  builder.Write(model::RunInfo{.run_id = "r", .boot_id = {}, .anchor = {}, .attributes = {}});
+  model::Registry registry(builder);
+  const model::EntityId gpu = registry.AddEntity({.scope = model::Scope::kGpu,
+                                                  .name = "GPU-0",
+                                                  .labels = {{"gpu", "0"}, {"uuid", "GPU-0"}},
+                                                  .attributes = {}});
+  const auto energy = registry.AddSeries(gpu, model::gpu::kEnergy, kSecond);
+  const auto power = registry.AddSeries(gpu, model::gpu::kPower, kSecond);
+  for (size_t i = 0; i < energy_j.size(); ++i) {
+    builder.Write(model::Samples{.t_ns = static_cast<int64_t>(i) * kSecond,
+                                 .values = {{energy, energy_j[i]}}});
+  }
+  for (const int64_t t_s : power_s) {
+    builder.Write(model::Samples{.t_ns = t_s * kSecond, .values = {{power, 100}}});
+  }
+  builder.Write(
+      model::RunEnd{.t_ns = length_s * kSecond, .reason = "exited", .exit_code = 0, .signal = {}});
+  return BuildReport(builder.Finish()).gpus.at(0);
+}
+
+TEST(Energy, AcrossAResetOfItsCounterComesFromPowerOrIsUnknown) {
+  const std::vector<double> fallen = {9000, 9100, 9050, 9150, 9250};
+  const model::GpuStats gpu = ByCounter(fallen, {0, 1, 2, 3, 4}, 4);
+  EXPECT_DOUBLE_EQ(gpu.energy_j.value_or(0), 400);
+  EXPECT_EQ(gpu.energy_source, "power_integral");
+  EXPECT_EQ(ByCounter(fallen, {}, 4).energy_j, std::nullopt);
+  EXPECT_EQ(ByCounter(fallen, {}, 4).energy_source, "");
+}
+
+TEST(Energy, OfACounterThatStandsStillIsUnknownNotZero) {
+  EXPECT_EQ(ByCounter({500, 500, 500}, {}, 2).energy_j, std::nullopt);
+}
+
+TEST(Energy, OfACounterThatWasReadForASmallPartOfTheRunIsNotThatOfTheRun) {
+  EXPECT_DOUBLE_EQ(ByCounter({0, 100, 200, 300}, {}, 3).energy_j.value_or(0), 300);
+  EXPECT_EQ(ByCounter({0, 100, 200, 300}, {}, 30).energy_j, std::nullopt);
+}
+
 TEST(Energy, OfOneSampleIsUnknownHoweverLongThePeriod) {
   EXPECT_EQ(EnergyOf({0}, 15, 15), std::nullopt);
   EXPECT_EQ(EnergyOf({15}, 15, 15), std::nullopt) << "nothing says since when";

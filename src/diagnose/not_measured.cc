@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "base/clock.h"
 #include "base/strings.h"
 #include "diagnose/own_gpus.h"
 
@@ -158,6 +159,19 @@ std::string EpochsWithout(const model::Report& report, model::StatTable model::E
   return "epoch " + base::Join(names, ", ") + more;
 }
 
+// What befell the GPU, or the sampler, last before an instant.
+std::string WhyLost(const Run& run, const std::vector<model::Incident>& incidents, int32_t gpu,
+                    int64_t before_ns) {
+  const model::Incident* last = nullptr;
+  for (const model::Incident& incident : incidents) {
+    const bool of_gpu = incident.gpu == gpu || incident.kind == "sampler";
+    if (of_gpu && incident.kind != "gpu.back" && incident.t_ns <= before_ns) last = &incident;
+  }
+  if (last == nullptr) return "it was not read in that time";
+  const double since_s = base::SecondsFromNs(last->t_ns - run.Recorded().begin_ns);
+  return base::Join({last->kind, " at +", base::FormatDuration(since_s), ": ", last->text}, "");
+}
+
 // The CPU figures of epochs that are too short, or in which too little was read.
 void AddEpochsWithout(const model::Report& report, std::string_view reason,
                       std::vector<NotMeasured>* list) {
@@ -169,6 +183,54 @@ void AddEpochsWithout(const model::Report& report, std::string_view reason,
   };
   add("host CPU", report.host, "cpu_ratio", &model::EpochRow::host);
   add("job CPU", report.process, "cpu_cores", &model::EpochRow::process);
+}
+
+// "gpu1 in epoch 2, 3" with what happened to the GPU before, or to the sampler.
+void AddLostGpus(const Run& run, const model::Report& report, std::vector<NotMeasured>* list) {
+  constexpr size_t kMostNamed = 5;
+  struct Lost {
+    std::vector<std::string> epochs;
+    int64_t before_ns = 0;  // the end of the first epoch that lacks it
+  };
+  std::map<int32_t, Lost> lost;
+  for (const model::EpochRow& row : report.epochs) {
+    for (const int32_t gpu : row.own_gpus.gpus) {
+      const auto& measured = row.own_gpus.measured;
+      if (std::find(measured.begin(), measured.end(), gpu) != measured.end()) continue;
+      Lost& of_gpu = lost[gpu];
+      if (of_gpu.epochs.empty()) of_gpu.before_ns = row.end_ns;
+      AddUnique(row.epoch == model::kNoEpoch ? "without a number" : std::to_string(row.epoch),
+                &of_gpu.epochs);
+    }
+  }
+  for (auto& [gpu, of_gpu] : lost) {
+    const size_t more = of_gpu.epochs.size() > kMostNamed ? of_gpu.epochs.size() - kMostNamed : 0;
+    of_gpu.epochs.resize(of_gpu.epochs.size() - more);
+    std::string subject =
+        "gpu" + std::to_string(gpu) + " in epoch " + base::Join(of_gpu.epochs, ", ");
+    if (more > 0) subject += " and " + std::to_string(more) + " more";
+    list->push_back({.subject = std::move(subject),
+                     .reason = WhyLost(run, report.incidents, gpu, of_gpu.before_ns)});
+  }
+}
+
+// Steps that hooks saw without any loss: they can't see every loop's.
+void AddLoss(const model::Report& report, std::vector<NotMeasured>* list) {
+  if (report.progress_source != "hook") return;
+  bool steps = false;
+  for (const model::EpochRow& row : report.epochs) {
+    steps |= row.steps > 0;
+    // "loss", "train_loss" and their like.
+    const auto is_loss = [](const auto& scalar) {
+      return scalar.first.find("loss") != std::string::npos;
+    };
+    if (std::any_of(row.scalars.begin(), row.scalars.end(), is_loss)) return;
+  }
+  if (!steps) return;
+  list->push_back({.subject = "loss",
+                   .reason = "the hooks saw none: they do not read it in a plain loop on a GPU, "
+                             "inside tf.function, or with several losses a step; "
+                             "epochmeter.log(loss=...) tells it"});
 }
 
 void AddMissing(const Run& run, const model::Report& report, bool gpu_source_failed,
@@ -190,6 +252,10 @@ void AddMissing(const Run& run, const model::Report& report, bool gpu_source_fai
   }
   if (!HasFigure(report.host, "cpu_ratio")) add("host CPU", "no two readings of its counters");
   if (!HasFigure(report.host, "memory_used_bytes")) add("host memory", "no reading of it");
+  if (!damaged) {
+    AddLostGpus(run, report, list);
+    AddLoss(report, list);
+  }
   AddEpochsWithout(report, damaged ? kDamagedReason : "too few readings of its counters in it",
                    list);
 }

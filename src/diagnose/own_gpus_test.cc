@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/strings.h"
 #include "diagnose/report_builder.h"
 #include "model/gpu_metrics.h"
 #include "model/registry.h"
@@ -225,6 +226,64 @@ TEST_F(OwnGpusTest, TheReserveOfARankWithSeveralGpusIsNoOnes) {
   const model::MemoryLedger memory = Build().epochs[0].own_gpus.memory;
   EXPECT_EQ(memory.own_max_bytes, std::nullopt);
   EXPECT_EQ(memory.own_source, "");
+}
+
+TEST_F(OwnGpusTest, AChoiceThatHidesAllSaysWhy) {
+  const auto reason = [](const model::Report& report) -> std::string {
+    for (const auto& item : report.not_measured) {
+      if (item.subject == "GPU") return item.reason;
+    }
+    return "not listed";
+  };
+  Gpus({"no", "no"});
+  Rank(0, "");
+  model::Event choice;
+  choice.kind = model::EventKind::kSource;
+  choice.name = "gpu.choice";
+  choice.fields = {{"gpus", std::string()},
+                   {"note", std::string("CUDA_VISIBLE_DEVICES: '7' ends the list")}};
+  builder_.Write(choice);
+  EXPECT_EQ(reason(Build()),
+            "CUDA_VISIBLE_DEVICES: '7' ends the list; --all-gpus shows the 2 of this host");
+}
+
+TEST_F(OwnGpusTest, AFigureThatAGpuNeverHasIsNoReasonToLeaveItOut) {
+  Gpus({"", ""});
+  Rank(0, "");
+  Value(gpus_[0], model::gpu::kPower, 300);
+  const model::GpuGroup own = Build().epochs.at(0).own_gpus;
+  EXPECT_THAT(own.measured, ElementsAre(0, 1));
+  EXPECT_EQ(own.power_w, std::nullopt);
+}
+
+TEST_F(OwnGpusTest, ALostGpuIsLeftOutOfTheFiguresAndNamed) {
+  Gpus({"", "", ""});
+  Rank(0, "");
+  for (const size_t gpu : {0, 2}) Value(gpus_[gpu], model::gpu::kPower, 300);
+  // The lost one told its power before the epoch only.
+  const auto power = registry_.AddSeries(gpus_[1], model::gpu::kPower, kSecond);
+  builder_.Write(model::Samples{.t_ns = 0, .values = {{power, 300}}});
+  model::Event lost;
+  lost.kind = model::EventKind::kSource;
+  lost.name = "gpu.lost";
+  lost.fields = {{"gpu", int64_t{1}},
+                 {"uuid", std::string("GPU-1")},
+                 {"detail", std::string("GPU is lost (15)")}};
+  builder_.Write(lost);
+  const model::Report report = Build();
+  const model::GpuGroup& own = report.epochs.at(0).own_gpus;
+  EXPECT_THAT(own.gpus, ElementsAre(0, 1, 2));
+  EXPECT_THAT(own.measured, ElementsAre(0, 2));
+  EXPECT_DOUBLE_EQ(own.utilization_ratio.value_or(0), 0.2);
+  EXPECT_EQ(own.power_w, 600);
+  ASSERT_EQ(report.incidents.size(), 1U);
+  const bool named =
+      std::any_of(report.not_measured.begin(), report.not_measured.end(), [](const auto& item) {
+        return base::StartsWith(item.subject, "gpu1 in epoch ") &&
+               item.reason.find("gpu.lost at +") == 0 &&
+               item.reason.find(": GPU is lost (15)") != std::string::npos;
+      });
+  EXPECT_TRUE(named);
 }
 
 }  // namespace

@@ -2,11 +2,13 @@
 #include "diagnose/report_builder.h"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <utility>
 
 #include "diagnose/epochs.h"
 #include "diagnose/figures.h"
+#include "diagnose/incidents.h"
 #include "diagnose/not_measured.h"
 #include "diagnose/own_gpus.h"
 #include "diagnose/rules.h"
@@ -109,12 +111,48 @@ model::MemoryLedger LedgerOf(const std::vector<const GpuStats*>& gpus, const Epo
   return ledger;
 }
 
-void SetOwnGpus(const std::vector<int32_t>& own, EpochRow* row) {
-  std::vector<const GpuStats*> gpus;
+constexpr std::array<std::string_view, 5> kGroupFigures = {
+    "utilization_ratio", "sm_active_ratio", "memory_used_bytes", "power_w", "temperature_c"};
+
+const GpuStats* FindGpu(const std::vector<GpuStats>& gpus, int32_t index) {
+  const auto gpu = std::find_if(gpus.begin(), gpus.end(),
+                                [index](const GpuStats& known) { return known.gpu == index; });
+  return gpu == gpus.end() ? nullptr : &*gpu;
+}
+
+// Whether a GPU was not measured as the others were: it has no figure at all, or lacks one that
+// another has here and that it has itself in the whole run.
+bool IsLeftOut(const GpuStats& gpu, const std::vector<const GpuStats*>& others,
+               const std::vector<GpuStats>& whole_run) {
+  const GpuStats* ever = FindGpu(whole_run, gpu.gpu);
+  bool any = false;
+  for (const std::string_view field : kGroupFigures) {
+    any |= FindStat(gpu, field) != nullptr;
+    const bool lacks =
+        FindStat(gpu, field) == nullptr && ever != nullptr && FindStat(*ever, field) != nullptr;
+    const bool others_have =
+        std::any_of(others.begin(), others.end(),
+                    [field](const GpuStats* other) { return FindStat(*other, field) != nullptr; });
+    if (lacks && others_have) return true;
+  }
+  return !any;
+}
+
+void SetOwnGpus(const std::vector<int32_t>& own, const std::vector<GpuStats>& whole_run,
+                EpochRow* row) {
+  std::vector<const GpuStats*> all;
   for (const GpuStats& gpu : row->gpus) {
-    if (std::find(own.begin(), own.end(), gpu.gpu) != own.end()) gpus.push_back(&gpu);
+    if (std::find(own.begin(), own.end(), gpu.gpu) != own.end()) all.push_back(&gpu);
+  }
+  std::vector<const GpuStats*> gpus;
+  std::vector<int32_t> measured;
+  for (const GpuStats* gpu : all) {
+    if (IsLeftOut(*gpu, all, whole_run)) continue;
+    gpus.push_back(gpu);
+    measured.push_back(gpu->gpu);
   }
   row->own_gpus = {.gpus = own,
+                   .measured = std::move(measured),
                    .utilization_ratio = Mean(Collect(gpus, "utilization_ratio", &Stat::mean)),
                    .sm_active_ratio = Mean(Collect(gpus, "sm_active_ratio", &Stat::mean)),
                    .memory_used_max_bytes = Max(Collect(gpus, "memory_used_bytes", &Stat::max)),
@@ -125,13 +163,18 @@ void SetOwnGpus(const std::vector<int32_t>& own, EpochRow* row) {
 }
 
 // Rows of all ranks in the order of time, ranks side by side; what the client said is in them.
-std::vector<EpochRow> ClientRows(const std::vector<RankEvents>& ranks) {
+std::vector<EpochRow> ClientRows(const std::vector<RankEvents>& ranks,
+                                 std::vector<model::AfterTraining>* after_training) {
   std::vector<EpochRow> all;
   for (const RankEvents& rank : ranks) {
     std::vector<EpochRow> rows = FindEpochs(rank);
+    model::AfterTraining after{.rank = rank.rank, .pid = rank.pid, .scalars = {}, .phases = {}};
     AddSteps(rank, &rows);
-    AddScalars(rank, &rows);
-    AddPhases(rank, &rows);
+    AddScalars(rank, &rows, &after);
+    AddPhases(rank, &rows, &after);
+    if (!after.scalars.empty() || !after.phases.empty()) {
+      after_training->push_back(std::move(after));
+    }
     std::move(rows.begin(), rows.end(), std::back_inserter(all));
   }
   std::stable_sort(all.begin(), all.end(), [](const EpochRow& a, const EpochRow& b) {
@@ -175,16 +218,32 @@ void AddSeriesFigures(const Run& run, Report* report) {
   AddFrameworkFigures(reader, targets);
 }
 
-// Why it is not known which GPUs are the job's: what the sampler said of the environment, or that
-// nobody said anything. Empty for a run without a job, such as an imported file: what it has is all
-// that is known of it.
-std::string WhyGpusUnknown(const Run& run, const std::vector<RankEvents>& ranks) {
-  if (IsImported(run)) return {};
+// What the sampler last remarked on the choice of GPUs by the environment; nothing when it said
+// nothing of it at all.
+std::optional<std::string> ChoiceNote(const Run& run) {
   const auto choice = std::find_if(run.events.rbegin(), run.events.rend(),
                                    [](const Event& event) { return event.name == "gpu.choice"; });
-  if (choice == run.events.rend()) return ranks.empty() ? "" : std::string(kJobGpusUnknown);
-  const std::string_view note = choice->Text("note").value_or("");
-  return std::string(note.empty() ? kJobGpusUnknown : note);
+  if (choice == run.events.rend()) return {};
+  return std::string(choice->Text("note").value_or(""));
+}
+
+// Why it is not known which GPUs are the job's, or why none is, or which words of the environment
+// were not followed. Silent for an imported run: what it has is all that is known of it.
+void AddGpuChoice(const Run& run, const JobGpus& job, bool has_ranks, Report* report) {
+  if (IsImported(run)) return;
+  const std::optional<std::string> note = ChoiceNote(run);
+  const size_t gpus = run.EntitiesOf(model::Scope::kGpu).size();
+  std::string subject = "which GPUs are the job's";
+  std::string reason = note.value_or("");
+  if (report->gpus.empty() && gpus > 0) {
+    subject = "GPU";
+    if (reason.empty()) reason = "the environment of the job chooses none of them";
+    reason += "; --all-gpus shows the " + std::to_string(gpus) + " of this host";
+  } else if (!job.gpus && report->gpus.size() > 1) {
+    if (reason.empty() && (note || has_ranks)) reason = kJobGpusUnknown;
+  }
+  if (reason.empty()) return;
+  report->not_measured.push_back({.subject = std::move(subject), .reason = std::move(reason)});
 }
 
 }  // namespace
@@ -194,7 +253,9 @@ Report BuildReport(const Run& run, const ReportOptions& options) {
   report.progress_source = ProgressSource(run);
   report.duration_s = SecondsOf(run.Recorded());
   const std::vector<RankEvents> ranks = SplitByRank(run);
-  report.epochs = ClientRows(ranks);
+  report.epochs = ClientRows(ranks, &report.after_training);
+  report.incidents = FindIncidents(run, report.epochs);
+  report.oom_cgroup = OomCgroup(run);
   AddSeriesFigures(run, &report);
   const JobGpus job = FindJobGpus(run, ranks);
   MarkGpus(job, options.all_gpus, &report.gpus);
@@ -204,7 +265,7 @@ Report BuildReport(const Run& run, const ReportOptions& options) {
     // Ranks and rows are in the same order.
     for (; row != report.epochs.end() && row->rank == rank.rank && row->pid == rank.pid; ++row) {
       MarkGpus(job, options.all_gpus, &row->gpus);
-      if (own) SetOwnGpus(*own, &*row);
+      if (own) SetOwnGpus(*own, report.gpus, &*row);
     }
   }
   std::vector<const GpuStats*> gpus;
@@ -212,12 +273,7 @@ Report BuildReport(const Run& run, const ReportOptions& options) {
     if (gpu.of_job.value_or(true)) gpus.push_back(&gpu);
   }
   report.energy_j = SumEnergy(gpus);
-  if (!job.gpus && report.gpus.size() > 1) {
-    const std::string reason = WhyGpusUnknown(run, ranks);
-    if (!reason.empty()) {
-      report.not_measured.push_back({.subject = "which GPUs are the job's", .reason = reason});
-    }
-  }
+  AddGpuChoice(run, job, !ranks.empty(), &report);
   std::vector<model::NotMeasured> missing = FindNotMeasured(run, report);
   std::move(missing.begin(), missing.end(), std::back_inserter(report.not_measured));
   report.findings = EvaluateRules(Rules(), run, report);

@@ -231,6 +231,22 @@ TEST(NotMeasured, NamesADeviceOnceForAReason) {
   EXPECT_EQ(ReasonOf(report, "gpu0 power_w, temperature_c"), "device lost");
 }
 
+TEST(NotMeasured, SaysWhyHooksThatSawStepsSawNoLoss) {
+  const auto reason = [](const std::string& source, const std::string& scalar) {
+    RunBuilder builder;
+    Event begin = OfPid(0.5, EventKind::kTrainBegin, 7);
+    begin.fields.push_back({"source", source});
+    builder.Write(begin);
+    Event step = StepOfPid(1, 7, 0, 1);
+    if (!scalar.empty()) step.fields.push_back({scalar, 0.5});
+    builder.Write(step);
+    return ReasonOf(BuildReport(builder.Finish()), "loss");
+  };
+  EXPECT_NE(reason("hook", "").find("epochmeter.log(loss=...) tells it"), std::string::npos);
+  EXPECT_EQ(reason("hook", "scalar.train_loss"), "not listed");
+  EXPECT_EQ(reason("client", ""), "not listed") << "the script chose not to tell it";
+}
+
 TEST(Duration, IsFromTheStartOfTheRecordingToItsEnd) {
   RunBuilder builder;
   builder.Write(OfPid(1, EventKind::kMark, 1));  // told late of an earlier instant

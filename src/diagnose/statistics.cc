@@ -30,26 +30,32 @@ void SetPercentiles(std::vector<double> values, Stat* stat) {
   stat->p95 = Percentile(values, 0.95);
 }
 
-// Growth between two neighbours; nothing when a restart hides in a hole.
-std::optional<double> Growth(const SeriesColumn& column, size_t from, int64_t limit_ns) {
+// What a counter grew by; the least it can be where it was reset.
+struct Grown {
+  double value = 0;
+  bool reset = false;
+};
+
+// Growth from one sample to the next.
+Grown Growth(const SeriesColumn& column, size_t from, Falls falls) {
   const double before = column.value[from];
   const double after = column.value[from + 1];
-  if (after >= before) return after - before;
-  if (after >= before / 2) return 0;
-  if (column.t_ns[from + 1] - column.t_ns[from] > limit_ns) return {};
-  return after;
+  if (after >= before) return {.value = after - before};
+  if (falls == Falls::kJitter && after >= before / 2) return {};
+  return {.value = after, .reset = true};
 }
 
 // Growth from sample `from` to the instant `t_ns`, which lies at it or between it and the next.
-std::optional<double> GrowthUntil(const SeriesColumn& column, size_t from, int64_t t_ns,
-                                  int64_t limit_ns) {
-  if (column.t_ns[from] == t_ns) return 0;
+std::optional<Grown> GrowthUntil(const SeriesColumn& column, size_t from, int64_t t_ns,
+                                 int64_t limit_ns, Falls falls) {
+  if (column.t_ns[from] == t_ns) return Grown();
   if (from + 1 >= column.t_ns.size()) return {};
   const int64_t distance = column.t_ns[from + 1] - column.t_ns[from];
   if (distance > limit_ns) return {};
-  const std::optional<double> growth = Growth(column, from, limit_ns);
-  if (!growth) return {};
-  return *growth * static_cast<double>(t_ns - column.t_ns[from]) / static_cast<double>(distance);
+  const Grown grown = Growth(column, from, falls);
+  if (grown.reset) return Grown{.value = 0, .reset = true};  // nobody knows when it came
+  const auto part = static_cast<double>(t_ns - column.t_ns[from]);
+  return Grown{.value = grown.value * part / static_cast<double>(distance)};
 }
 
 }  // namespace
@@ -115,24 +121,33 @@ int64_t BracketLimitNs(int64_t period_ns) {
   return std::max(5 * period_ns, rare ? 60 * base::kNsPerSecond : base::kNsPerSecond);
 }
 
-std::optional<double> CounterDelta(const SeriesColumn& column, int64_t period_ns,
-                                   Interval interval) {
+std::optional<CounterGrowth> GrowthOf(const SeriesColumn& column, int64_t period_ns,
+                                      Interval interval, Falls falls) {
   const int64_t limit_ns = BracketLimitNs(period_ns);
   const size_t after_begin = UpperIndex(column, interval.begin_ns);
   const size_t after_end = UpperIndex(column, interval.end_ns);
   if (after_begin == 0 || after_end == 0 || interval.end_ns < interval.begin_ns) return {};
   const size_t first = after_begin - 1;  // the last sample at or before each end
   const size_t last = after_end - 1;
-  const std::optional<double> head = GrowthUntil(column, first, interval.begin_ns, limit_ns);
-  const std::optional<double> tail = GrowthUntil(column, last, interval.end_ns, limit_ns);
+  const auto head = GrowthUntil(column, first, interval.begin_ns, limit_ns, falls);
+  const auto tail = GrowthUntil(column, last, interval.end_ns, limit_ns, falls);
   if (!head || !tail) return {};
-  double total = *tail - *head;
+  CounterGrowth total{.value = tail->value - head->value, .at_least = head->reset || tail->reset};
   for (size_t i = first; i < last; ++i) {
-    const std::optional<double> growth = Growth(column, i, limit_ns);
-    if (!growth) return {};
-    total += *growth;
+    if (i == first && head->reset) continue;
+    const Grown grown = Growth(column, i, falls);
+    total.value += grown.value;
+    total.at_least |= grown.reset;
   }
-  return std::max(0.0, total);
+  total.value = std::max(0.0, total.value);
+  return total;
+}
+
+std::optional<double> CounterDelta(const SeriesColumn& column, int64_t period_ns,
+                                   Interval interval) {
+  const auto growth = GrowthOf(column, period_ns, interval, Falls::kJitter);
+  if (!growth || growth->at_least) return {};
+  return growth->value;
 }
 
 std::optional<Interval> CountedPart(const SeriesColumn& column, int64_t period_ns,

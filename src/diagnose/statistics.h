@@ -2,6 +2,7 @@
 // Figures of series and of plain value lists over an interval. Pure functions, any thread.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
@@ -27,12 +28,24 @@ model::Stat StatOfValues(std::span<const double> values);
 // or more, or none).
 int64_t BracketLimitNs(int64_t period_ns);
 
-// What a counter grew by inside `interval`, whose ends are linearly interpolated between the
-// samples that bracket them. Nothing when an end has no bracket within BracketLimitNs.
-//
-// A fall to less than half is a restart from zero: what came before it is kept, and the new value
-// counts as growth. Across a hole longer than the limit what the restart ate is not known: nothing.
-// A smaller fall is jitter of the source (Linux lets iowait fall) and adds nothing.
+// What a fall of a counter means. Some of the kernel's CPU times fall a little now and then
+// (iowait): there a fall to no less than half is jitter and adds nothing. For all others, and below
+// half, the counter was reset.
+enum class Falls : uint8_t { kJitter, kReset };
+
+// What a counter grew by. After a reset only the least is known: what came before it, and the new
+// value; what came between the last reading and the reset is not in it.
+struct CounterGrowth {
+  double value = 0;
+  bool at_least = false;
+};
+
+// Growth inside `interval`, whose ends are linearly interpolated between the samples that bracket
+// them. Nothing when an end has no bracket within BracketLimitNs.
+std::optional<CounterGrowth> GrowthOf(const model::SeriesColumn& column, int64_t period_ns,
+                                      model::Interval interval, Falls falls);
+
+// The same of a CPU time, and nothing when it is not known in full.
 std::optional<double> CounterDelta(const model::SeriesColumn& column, int64_t period_ns,
                                    model::Interval interval);
 

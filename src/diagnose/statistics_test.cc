@@ -79,14 +79,27 @@ TEST(CounterDelta, IsUnknownWithoutBrackets) {
   EXPECT_FALSE(CounterDelta({}, kSecond, Between(0, 1)));
 }
 
-TEST(CounterDelta, CountsOnAfterARestartAndIgnoresJitter) {
-  EXPECT_DOUBLE_EQ(
-      CounterDelta(Column({{0, 100}, {1, 150}, {2, 10}, {3, 30}}), kSecond, Between(0, 3)).value(),
-      50 + 10 + 20);
+TEST(CounterDelta, IsUnknownAcrossAResetAndIgnoresJitter) {
+  EXPECT_FALSE(
+      CounterDelta(Column({{0, 100}, {1, 150}, {2, 10}, {3, 30}}), kSecond, Between(0, 3)));
   EXPECT_DOUBLE_EQ(
       CounterDelta(Column({{0, 100}, {1, 99}, {2, 103}}), kSecond, Between(0, 2)).value(), 4);
-  // What a restart inside a hole ate is not known.
   EXPECT_FALSE(CounterDelta(Column({{0, 100}, {50, 1}}), kSecond, Between(0, 50)));
+}
+
+TEST(GrowthOf, AcrossAResetIsTheLeastItCanBe) {
+  const SeriesColumn column = Column({{0, 1000}, {1, 1050}, {2, 990}, {3, 1010}});
+  const auto growth = [&](double begin_s, double end_s) {
+    const auto known = GrowthOf(column, kSecond, Between(begin_s, end_s), Falls::kReset);
+    return std::pair(known->value, known->at_least);
+  };
+  EXPECT_EQ(growth(0, 1), std::pair(50.0, false));
+  EXPECT_EQ(growth(2, 3), std::pair(20.0, false));
+  EXPECT_EQ(growth(0, 3), std::pair(50.0 + 990 + 20, true));
+  // The reset came somewhere between two readings, perhaps outside of the interval.
+  EXPECT_EQ(growth(0, 1.5), std::pair(50.0, true));
+  EXPECT_EQ(growth(1.5, 3), std::pair(20.0, true));
+  EXPECT_EQ(growth(1.2, 1.8), std::pair(0.0, true));
 }
 
 TEST(CountedPart, MovesAnEndIntoTheReadingsWhereItHasNoBracket) {

@@ -130,18 +130,30 @@ EpochRow* RowOf(const Event& event, int64_t began_ns, std::vector<EpochRow>* row
   return before;
 }
 
-void AddPhase(const Event& end, double seconds, EpochRow* row) {
-  auto phase =
-      std::find_if(row->phases.begin(), row->phases.end(),
-                   [&](const model::PhaseStats& known) { return known.phase == end.name; });
-  if (phase == row->phases.end()) {
-    row->phases.push_back({.phase = end.name, .count = 0, .total_s = 0, .scalars = {}});
-    phase = std::prev(row->phases.end());
+void AddPhase(const Event& end, double seconds, std::vector<model::PhaseStats>* phases) {
+  auto phase = std::find_if(phases->begin(), phases->end(), [&](const model::PhaseStats& known) {
+    return known.phase == end.name;
+  });
+  if (phase == phases->end()) {
+    phases->push_back({.phase = end.name, .count = 0, .total_s = 0, .scalars = {}});
+    phase = std::prev(phases->end());
   }
   ++phase->count;
   phase->total_s += seconds;
   TakeScalars(end, &phase->scalars);
 }
+
+// Whether the training had ended when the event came, given that it was so before it.
+bool EndedAt(const Event& event, bool ended) {
+  if (event.kind == EventKind::kTrainEnd) return true;
+  return ended && event.kind != EventKind::kTrainBegin && event.kind != EventKind::kEpochBegin;
+}
+
+// A phase that has begun.
+struct OpenPhase {
+  int64_t t_ns = 0;
+  bool after_training = false;
+};
 
 }  // namespace
 
@@ -173,9 +185,15 @@ void AddSteps(const RankEvents& rank, std::vector<EpochRow>* rows) {
   }
 }
 
-void AddScalars(const RankEvents& rank, std::vector<EpochRow>* rows) {
+void AddScalars(const RankEvents& rank, std::vector<EpochRow>* rows, model::AfterTraining* after) {
+  bool ended = false;
   for (const Event* event : rank.events) {
+    ended = EndedAt(*event, ended);
     if (event->kind != EventKind::kScalar) continue;
+    if (ended && !event->epoch) {
+      TakeScalars(*event, &after->scalars);
+      continue;
+    }
     EpochRow* row = RowOf(*event, event->t_ns, rows);
     if (row != nullptr) TakeScalars(*event, &row->scalars);
   }
@@ -185,21 +203,28 @@ void AddScalars(const RankEvents& rank, std::vector<EpochRow>* rows) {
   }
 }
 
-void AddPhases(const RankEvents& rank, std::vector<EpochRow>* rows) {
-  std::map<std::string, int64_t> open;
+void AddPhases(const RankEvents& rank, std::vector<EpochRow>* rows, model::AfterTraining* after) {
+  std::map<std::string, OpenPhase> open;
+  bool ended = false;
   for (const Event* event : rank.events) {
-    if (event->kind == EventKind::kPhaseBegin) open[event->name] = event->t_ns;
+    ended = EndedAt(*event, ended);
+    if (event->kind == EventKind::kPhaseBegin) {
+      open[event->name] = {.t_ns = event->t_ns, .after_training = ended};
+    }
     if (event->kind != EventKind::kPhaseEnd) continue;
     std::optional<double> seconds = event->Number("duration_s");
-    const auto begin = open.find(event->name);
-    if (!seconds && begin != open.end()) {
-      seconds = base::SecondsFromNs(event->t_ns - begin->second);
+    OpenPhase began{.t_ns = event->t_ns, .after_training = ended};
+    if (const auto begin = open.extract(event->name)) {
+      began = begin.mapped();
+      if (!seconds) seconds = base::SecondsFromNs(event->t_ns - began.t_ns);
     }
-    const int64_t began_ns = begin != open.end() ? begin->second : event->t_ns;
-    if (begin != open.end()) open.erase(begin);
-    EpochRow* row = RowOf(*event, began_ns, rows);
-    // A phase of unknown length would make the sum wrong.
-    if (row != nullptr && seconds) AddPhase(*event, *seconds, row);
+    if (!seconds) continue;  // a phase of unknown length would make the sum wrong
+    if (began.after_training && !event->epoch) {
+      AddPhase(*event, *seconds, &after->phases);
+      continue;
+    }
+    EpochRow* row = RowOf(*event, began.t_ns, rows);
+    if (row != nullptr) AddPhase(*event, *seconds, &row->phases);
   }
 }
 

@@ -16,11 +16,14 @@ namespace epochmeter::diagnose {
 void AddSteps(const RankEvents& rank, std::vector<model::EpochRow>* rows);
 
 // The last value of each scalar: of the steps, overridden by scalar events of the epoch and by
-// those of its end.
-void AddScalars(const RankEvents& rank, std::vector<model::EpochRow>* rows);
+// those of its end. One that came after the training's end and names no epoch goes to `after`.
+void AddScalars(const RankEvents& rank, std::vector<model::EpochRow>* rows,
+                model::AfterTraining* after);
 
 // Phases that ended, by name. One belongs to the latest row before it with the epoch that it
-// carries, else to the row that spans it, else to the row that it follows.
-void AddPhases(const RankEvents& rank, std::vector<model::EpochRow>* rows);
+// carries, else to the row that spans it, else to the row that it follows; one that began after the
+// training's end and carries no epoch, such as a test of the finished model, goes to `after`.
+void AddPhases(const RankEvents& rank, std::vector<model::EpochRow>* rows,
+               model::AfterTraining* after);
 
 }  // namespace epochmeter::diagnose

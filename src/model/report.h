@@ -19,6 +19,8 @@ struct Stat {
   uint64_t count = 0;
   std::optional<double> mean, min, max, p50, p95, last;
   std::optional<double> total;  // of a counter: what it grew by
+  // The counter was reset inside: the total is what is known of its growth, the least it can be.
+  bool at_least = false;
   std::optional<double> coverage_ratio;
 };
 // Field name (unit included) and its figure, in the order to print.
@@ -43,10 +45,12 @@ struct MemoryLedger {
   std::string own_source;
 };
 
-// Several GPUs in one figure each: means are averaged, powers summed, of maxima the highest. A
-// figure that one of the GPUs lacks is absent.
+// Several GPUs in one figure each: means are averaged, powers summed, of maxima the highest. They
+// are of the `measured` ones: a GPU that was lost, or not read for a while, is left out. A figure
+// that one of these never has is absent.
 struct GpuGroup {
-  std::vector<int32_t> gpus;  // indexes
+  std::vector<int32_t> gpus;      // indexes
+  std::vector<int32_t> measured;  // those of them that the figures, and the row's energy, are of
   std::optional<double> utilization_ratio, sm_active_ratio, memory_used_max_bytes;
   std::optional<double> power_w, temperature_max_c;
   MemoryLedger memory;
@@ -80,10 +84,27 @@ struct EpochRow {
   std::vector<PhaseStats> phases;         // eval after or inside the epoch, checkpoint, ...
   std::vector<GpuStats> gpus;
   GpuGroup own_gpus;               // those of the rank; empty when it is not known which
-  std::optional<double> energy_j;  // of the rank's own GPUs
+  std::optional<double> energy_j;  // of the rank's own GPUs that were measured
   StatTable host;                  // cpu_ratio, memory_used_bytes, ...
   StatTable process;               // of the training's process tree
   StatTable framework;             // allocated_bytes, reserved_bytes, ...
+};
+
+// What a rank did and said after its training, such as a test of the finished model.
+struct AfterTraining {
+  std::optional<int32_t> rank;
+  std::optional<int64_t> pid;
+  ScalarTable scalars;  // last value of each
+  std::vector<PhaseStats> phases;
+};
+
+// What went wrong around the training: a GPU was lost, the kernel killed a process.
+struct Incident {
+  int64_t t_ns = 0;
+  std::optional<int64_t> epoch;  // the one that was under way
+  std::optional<int32_t> gpu;
+  std::string kind;  // "gpu.lost"
+  std::string text;  // "GPU is lost (15)"
 };
 
 enum class Severity : uint8_t { kInfo, kWarning, kCritical, kNotApplicable };
@@ -115,6 +136,9 @@ struct NotMeasured {
 struct Report {
   std::string progress_source;  // where epochs and steps come from: "client", "hook", "none"
   std::vector<EpochRow> epochs;
+  std::vector<AfterTraining> after_training;
+  std::vector<Incident> incidents;  // in the order of time
+  std::string oom_cgroup;      // whose process the kernel killed for memory at the end; empty: none
   std::vector<GpuStats> gpus;  // over the whole run; the job's, unless others were asked for
   StatTable host, process;
   double duration_s = 0;

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnose/incidents.h"
+
+#include <gtest/gtest.h>
+
+#include "model/run_builder.h"
+
+namespace epochmeter::diagnose {
+namespace {
+
+using model::Event;
+using model::EventKind;
+
+constexpr int64_t kSecond = base::kNsPerSecond;
+
+Event At(int64_t t_s, EventKind kind, const std::string& name,
+         std::vector<model::EventField> fields) {
+  Event event;
+  event.t_ns = t_s * kSecond;
+  event.kind = kind;
+  event.name = name;
+  event.fields = std::move(fields);
+  return event;
+}
+
+Event OfGpu(int64_t t_s, const std::string& name, std::vector<model::EventField> fields) {
+  fields.push_back({"uuid", std::string("GPU-1")});
+  fields.push_back({"gpu", int64_t{1}});
+  return At(t_s, EventKind::kSource, name, std::move(fields));
+}
+
+Event OomKill(int64_t t_s, const std::string& where) {
+  return At(t_s, EventKind::kProcess, "oom_kill",
+            {{"cgroup", std::string("/job")}, {"where", where}, {"count", int64_t{1}}});
+}
+
+model::Run RunOf(const std::vector<Event>& events, std::optional<int> exit_code = 0,
+                 std::optional<int> signal = {}) {
+  model::RunBuilder builder;
+  for (const Event& event : events) builder.Write(event);
+  builder.Write(model::RunEnd{
+      .t_ns = 20 * kSecond, .reason = "ended", .exit_code = exit_code, .signal = signal});
+  return builder.Finish();
+}
+
+TEST(Incidents, TellWhatWhenWhereAndInWhichEpoch) {
+  const model::Run run =
+      RunOf({OfGpu(7, "gpu.xid", {{"xid", int64_t{79}}}),
+             OfGpu(3, "gpu.lost", {{"detail", std::string("GPU is lost")}}),
+             At(8, EventKind::kSource, "sampler",
+                {{"state", std::string("gone")}, {"detail", std::string("hung")}}),
+             OomKill(9, "above")});
+  model::EpochRow row;
+  row.epoch = 4;
+  row.begin_ns = 2 * kSecond;
+  row.end_ns = 5 * kSecond;
+  const std::vector<model::Incident> list = FindIncidents(run, {row});
+  ASSERT_EQ(list.size(), 4U);
+  EXPECT_EQ(list[0].kind, "gpu.lost");
+  EXPECT_EQ(list[0].epoch, 4);
+  EXPECT_EQ(list[0].gpu, 1);
+  EXPECT_EQ(list[0].text, "GPU is lost");
+  EXPECT_EQ(list[1].text, "the driver reported XID 79");
+  EXPECT_FALSE(list[1].epoch);
+  EXPECT_EQ(list[2].text, "GPUs were not read for a while: hung");
+  EXPECT_EQ(list[3].text,
+            "the kernel's out-of-memory killer ended a process in cgroup /job, above the job: "
+            "perhaps another's");
+}
+
+TEST(Incidents, AreNotWhatSourcesAndTheChoiceOfGpusSay) {
+  const model::Run run =
+      RunOf({At(1, EventKind::kSource, "gpu.choice", {{"note", std::string("")}}),
+             OfGpu(2, "gpu.found", {}), OfGpu(2, "gpu.xid_before", {{"xid", int64_t{79}}}),
+             At(3, EventKind::kSource, "gpu.power", {{"state", std::string("failing")}}),
+             At(4, EventKind::kProcess, "training_started", {})});
+  EXPECT_TRUE(FindIncidents(run, {}).empty());
+}
+
+TEST(OomCgroup, IsThatOfTheKillThatEndedTheTraining) {
+  EXPECT_EQ(OomCgroup(RunOf({OomKill(19, "job")}, {}, 9)), "/job");
+  EXPECT_EQ(OomCgroup(RunOf({OomKill(20, "job")}, 137)), "/job");
+  EXPECT_EQ(OomCgroup(RunOf({OomKill(19, "job")}, 1)), "") << "another process was killed";
+  EXPECT_EQ(OomCgroup(RunOf({OomKill(2, "job")}, {}, 9)), "") << "long before the end";
+  EXPECT_EQ(OomCgroup(RunOf({OomKill(19, "above")}, {}, 9)), "") << "perhaps another job's";
+  EXPECT_EQ(OomCgroup(RunOf({}, {}, 9)), "");
+}
+
+}  // namespace
+}  // namespace epochmeter::diagnose
