@@ -31,7 +31,9 @@ void WriteTime(const Run& run, std::string_view key, int64_t t_ns, JsonWriter& j
 void WriteStat(const Stat& stat, JsonWriter& json) {
   json.BeginObject().Field("count", stat.count);
   if (stat.total) {
-    json.Field("total", stat.total).EndObject();
+    json.Field("total", stat.total);
+    if (stat.at_least) json.Key("at_least").Bool(true);
+    json.EndObject();
     return;
   }
   json.Field("mean", stat.mean)
@@ -107,9 +109,9 @@ void WriteGpus(const std::vector<GpuStats>& gpus, JsonWriter& json) {
   json.EndArray();
 }
 
-void WritePhases(const EpochRow& row, JsonWriter& json) {
+void WritePhases(const std::vector<model::PhaseStats>& phases, JsonWriter& json) {
   json.Key("phases").BeginArray();
-  for (const model::PhaseStats& phase : row.phases) {
+  for (const model::PhaseStats& phase : phases) {
     json.BeginObject()
         .Field("phase", phase.phase)
         .Field("count", phase.count)
@@ -120,9 +122,37 @@ void WritePhases(const EpochRow& row, JsonWriter& json) {
   json.EndArray();
 }
 
+void WriteAfterTraining(const Report& report, JsonWriter& json) {
+  json.Key("after_training").BeginArray();
+  for (const model::AfterTraining& after : report.after_training) {
+    json.BeginObject().Field("rank", after.rank).Field("pid", after.pid);
+    WriteScalars("scalars", after.scalars, json);
+    WritePhases(after.phases, json);
+    json.EndObject();
+  }
+  json.EndArray();
+}
+
+void WriteIncidents(const Run& run, const Report& report, JsonWriter& json) {
+  json.Key("incidents").BeginArray();
+  for (const model::Incident& incident : report.incidents) {
+    json.BeginObject();
+    WriteTime(run, "time", incident.t_ns, json);
+    json.Field("since_start_s", base::SecondsFromNs(incident.t_ns - run.Recorded().begin_ns))
+        .Field("epoch", incident.epoch)
+        .Field("gpu", incident.gpu)
+        .Field("kind", incident.kind)
+        .Field("text", incident.text)
+        .EndObject();
+  }
+  json.EndArray();
+}
+
 void WriteOwnGpus(const model::GpuGroup& own, JsonWriter& json) {
   json.Key("own_gpus").BeginObject().Key("gpus").BeginArray();
   for (const int32_t gpu : own.gpus) json.Int(gpu);
+  json.EndArray().Key("measured").BeginArray();
+  for (const int32_t gpu : own.measured) json.Int(gpu);
   json.EndArray()
       .Field("utilization_ratio", own.utilization_ratio)
       .Field("sm_active_ratio", own.sm_active_ratio)
@@ -149,8 +179,9 @@ void WriteRun(const Run& run, const Report& report, JsonWriter& json) {
     json.BeginObject()
         .Field("reason", run.end->reason)
         .Field("exit_code", run.end->exit_code)
-        .Field("signal", run.end->signal)
-        .EndObject();
+        .Field("signal", run.end->signal);
+    WriteTextOrNull("oom_cgroup", report.oom_cgroup, json);
+    json.EndObject();
   } else {
     json.Null();
   }
@@ -263,7 +294,7 @@ void WriteEpochMembers(const Run& run, const EpochRow& row, JsonWriter& json) {
   WriteStat(row.data_wait_s, json);
   json.Field("data_wait_ratio", row.data_wait_ratio);
   WriteScalars("scalars", row.scalars, json);
-  WritePhases(row, json);
+  WritePhases(row.phases, json);
   json.Field("energy_j", row.energy_j);
   WriteOwnGpus(row.own_gpus, json);
   WriteGpus(row.gpus, json);
@@ -282,6 +313,8 @@ void WriteReportData(const Run& run, const Report& report, JsonWriter& json) {
     json.EndObject();
   }
   json.EndArray();
+  WriteAfterTraining(report, json);
+  WriteIncidents(run, report, json);
   WriteGpus(report.gpus, json);
   WriteStatTable("host", report.host, json);
   WriteStatTable("process", report.process, json);

@@ -5,6 +5,7 @@
 #include <functional>
 #include <set>
 
+#include "base/strings.h"
 #include "render/columns.h"
 #include "render/units.h"
 
@@ -143,6 +144,7 @@ class Planner {
         [](const EpochRow& row) { return Cores(Figure(row.process, "cpu_cores", &Stat::mean)); });
     Add(Phrase::kGpu, 1,
         [](const EpochRow& row) { return Percent(row.own_gpus.utilization_ratio); });
+    if (HasUnmeasured()) AddMeasured();
     Add(Phrase::kSm, 4, [](const EpochRow& row) { return Percent(row.own_gpus.sm_active_ratio); });
     Add(Phrase::kGpuMemory, 2,
         [](const EpochRow& row) { return Bytes(row.own_gpus.memory_used_max_bytes); });
@@ -167,6 +169,21 @@ class Planner {
   std::vector<ColumnPlan> Take() { return std::move(plans_); }
 
  private:
+  // Whether the figures of some row leave out a GPU of its own.
+  bool HasUnmeasured() const {
+    return std::any_of(rows_.begin(), rows_.end(), [](const EpochRow* row) {
+      return row->own_gpus.measured.size() < row->own_gpus.gpus.size();
+    });
+  }
+  // "2 of 3": how many GPUs the figures of the row are of.
+  void AddMeasured() {
+    Add(Phrase::kGpusMeasured, 1, [this](const EpochRow& row) -> Cell {
+      if (row.own_gpus.gpus.empty()) return {};
+      return std::to_string(row.own_gpus.measured.size()) +
+             std::string(Text(Phrase::kOfGpus, language_)) +
+             std::to_string(row.own_gpus.gpus.size());
+    });
+  }
   // Time and scalars of the evaluation, apart from the training's.
   void AddValidation() {
     Add(Phrase::kValidation, 1, [](const EpochRow& row) -> Cell {
@@ -231,6 +248,53 @@ bool IsLack(const std::string& title, Language language) {
                       [&](Phrase phrase) { return title == Text(phrase, language); });
 }
 
+// "loss 0.87, accuracy 0.9".
+Cell ScalarList(const model::ScalarTable& table) {
+  std::vector<std::string> parts;
+  for (const auto& [name, value] : table) {
+    if (const Cell cell = Scalar(value)) parts.push_back(Plain(name) + " " + *cell);
+  }
+  return parts.empty() ? Cell() : Cell(base::Join(parts, ", "));
+}
+
+// Phases other than the evaluation of an epoch, one a row; those beyond the most are left out.
+class PhaseTable {
+ public:
+  explicit PhaseTable(Language language) {
+    constexpr Phrase kTitles[] = {Phrase::kRank,  Phrase::kPid,   Phrase::kEpoch, Phrase::kPhase,
+                                  Phrase::kTimes, Phrase::kTotal, Phrase::kValues};
+    for (const Phrase title : kTitles) {
+      const bool left = title == Phrase::kPhase || title == Phrase::kValues;
+      columns_.push_back({.title = std::string(Text(title, language)), .left = left, .cells = {}});
+    }
+  }
+
+  void Add(std::optional<int32_t> rank, std::optional<int64_t> pid, const std::string& epoch,
+           const model::PhaseStats& stats, const Cell& values) {
+    AddRow({rank ? Cell(std::to_string(*rank)) : Cell(), pid ? Cell(std::to_string(*pid)) : Cell(),
+            epoch, Plain(stats.phase), std::to_string(stats.count), Seconds(stats.total_s),
+            values});
+  }
+  // What was said outside of phases.
+  void AddValues(const model::AfterTraining& late, const std::string& epoch) {
+    AddRow({late.rank ? Cell(std::to_string(*late.rank)) : Cell(),
+            late.pid ? Cell(std::to_string(*late.pid)) : Cell(), epoch, Cell(), Cell(), Cell(),
+            ScalarList(late.scalars)});
+  }
+
+  std::vector<std::string> Lines() const {
+    return columns_.front().cells.empty() ? std::vector<std::string>() : LayOut(columns_, "  ");
+  }
+
+ private:
+  void AddRow(const std::vector<Cell>& cells) {
+    if (columns_.front().cells.size() >= kMostRows) return;
+    for (size_t i = 0; i < cells.size(); ++i) columns_[i].cells.push_back(cells[i]);
+  }
+
+  std::vector<TableColumn> columns_;
+};
+
 }  // namespace
 
 EpochTable MakeEpochTable(const Report& report, const TextOptions& options) {
@@ -267,26 +331,21 @@ EpochTable MakeEpochTable(const Report& report, const TextOptions& options) {
 }
 
 std::vector<std::string> MakePhaseTable(const Report& report, const TextOptions& options) {
-  const auto title = [&](Phrase phrase) { return std::string(Text(phrase, options.language)); };
-  TableColumn rank{.title = title(Phrase::kRank), .left = false, .cells = {}};
-  TableColumn pid{.title = title(Phrase::kPid), .left = false, .cells = {}};
-  TableColumn epoch{.title = title(Phrase::kEpoch), .left = false, .cells = {}};
-  TableColumn phase{.title = title(Phrase::kPhase), .left = true, .cells = {}};
-  TableColumn times{.title = title(Phrase::kTimes), .left = false, .cells = {}};
-  TableColumn total{.title = title(Phrase::kTotal), .left = false, .cells = {}};
+  PhaseTable table(options.language);
   for (const EpochRow& row : report.epochs) {
     for (const model::PhaseStats& stats : row.phases) {
-      if (stats.phase == kEval || phase.cells.size() >= kMostRows) continue;
-      rank.cells.push_back(row.rank ? Cell(std::to_string(*row.rank)) : Cell());
-      pid.cells.push_back(row.pid ? Cell(std::to_string(*row.pid)) : Cell());
-      epoch.cells.push_back(EpochName(row, options.language));
-      phase.cells.push_back(Plain(stats.phase));
-      times.cells.push_back(std::to_string(stats.count));
-      total.cells.push_back(Seconds(stats.total_s));
+      if (stats.phase == kEval) continue;
+      table.Add(row.rank, row.pid, EpochName(row, options.language), stats, {});
     }
   }
-  if (phase.cells.empty()) return {};
-  return LayOut({rank, pid, epoch, phase, times, total}, "  ");
+  const std::string after(Text(Phrase::kAfterTraining, options.language));
+  for (const model::AfterTraining& late : report.after_training) {
+    for (const model::PhaseStats& stats : late.phases) {
+      table.Add(late.rank, late.pid, after, stats, ScalarList(stats.scalars));
+    }
+    if (!late.scalars.empty()) table.AddValues(late, after);
+  }
+  return table.Lines();
 }
 
 }  // namespace epochmeter::render

@@ -61,16 +61,20 @@ std::string Driver(const Run& run) {
   return {};
 }
 
-std::string EndText(const Run& run, const TextOptions& options) {
+std::string EndText(const Run& run, const Report& report, const TextOptions& options) {
   const Language language = options.language;
   if (!run.end) {
     return std::string(Text(options.live ? Phrase::kStillRunning : Phrase::kNoEnd, language));
   }
+  const std::string oom =
+      report.oom_cgroup.empty()
+          ? std::string()
+          : fmt::format(", {} {}", Text(Phrase::kOomKiller, language), Plain(report.oom_cgroup));
   if (run.end->exit_code) {
-    return fmt::format("{} {}", Text(Phrase::kExitCode, language), *run.end->exit_code);
+    return fmt::format("{} {}{}", Text(Phrase::kExitCode, language), *run.end->exit_code, oom);
   }
   if (run.end->signal) {
-    return fmt::format("{} {}", Text(Phrase::kSignal, language), *run.end->signal);
+    return fmt::format("{} {}{}", Text(Phrase::kSignal, language), *run.end->signal, oom);
   }
   const std::string reason = Plain(run.end->reason);
   const std::string unknown(Text(Phrase::kEndUnknown, language));
@@ -119,7 +123,7 @@ std::vector<std::string> HeaderLines(const Run& run, const Report& report, Phras
   add(Phrase::kStarted, begin_ns ? base::FormatUtc(*begin_ns) : std::string());
   add(Phrase::kDuration,
       JoinKnown({report.duration_s > 0 ? base::FormatDuration(report.duration_s) : std::string(),
-                 EndText(run, options)}));
+                 EndText(run, report, options)}));
   return lines;
 }
 

@@ -76,6 +76,13 @@ constexpr std::array<Row, kPhraseCount> kTexts = {{
     {"no", "否"},
     {"own mem with >= is what the frameworks reserved: the driver does not tell whose memory it is",
      "带 >= 的本任务显存为框架预留量：驱动未说明显存归属"},
+    {"after training", "训练之后"},
+    {"Incidents", "故障事件"},
+    {"by the kernel's out-of-memory killer: cgroup", "由内核内存不足机制终止，控制组"},
+    {" of ", "/"},
+    {"GPUs", "GPU 数"},
+    {"report -f json", "见 report -f json"},
+    {"values", "数值"},
 }};
 
 }  // namespace

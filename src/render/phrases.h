@@ -78,8 +78,15 @@ enum class Phrase : uint8_t {
   kYes,
   kNo,
   kAtLeast,
+  kAfterTraining,
+  kIncidents,
+  kOomKiller,
+  kOfGpus,
+  kGpusMeasured,
+  kAllFigures,
+  kValues,
 };
-inline constexpr int kPhraseCount = static_cast<int>(Phrase::kAtLeast) + 1;
+inline constexpr int kPhraseCount = static_cast<int>(Phrase::kValues) + 1;
 
 std::string_view Text(Phrase phrase, Language language);
 

@@ -4,9 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 
+#include "base/clock.h"
 #include "base/strings.h"
 #include "render/columns.h"
 #include "render/epoch_table.h"
@@ -71,15 +73,17 @@ class Page {
   void Lines(const std::vector<std::string>& lines) {
     for (const std::string& line : lines) Line(line);
   }
-  // Items of a list, wrapped at the width; those beyond the most are counted.
-  void Items(const std::vector<std::string>& items) {
-    for (size_t i = 0; i < std::min(items.size(), kMostItems); ++i) {
+  // Items of a list, wrapped at the width; those beyond the most are counted, and `hint` says where
+  // they are.
+  void Items(const std::vector<std::string>& items, size_t most = kMostItems,
+             std::string_view hint = {}) {
+    for (size_t i = 0; i < std::min(items.size(), most); ++i) {
       Lines(Wrap(Plain(items[i]), options_.width, "  ", "    "));
     }
-    if (items.size() > kMostItems) {
-      Line(fmt::format("  {} {} {}", Word(Phrase::kAnd), items.size() - kMostItems,
-                       Word(Phrase::kMore)));
-    }
+    if (items.size() <= most) return;
+    const std::string where = hint.empty() ? std::string() : fmt::format(" ({})", hint);
+    Line(fmt::format("  {} {} {}{}", Word(Phrase::kAnd), items.size() - most, Word(Phrase::kMore),
+                     where));
   }
   std::string Take() { return options_.ascii ? AsciiPage(std::move(text_)) : std::move(text_); }
 
@@ -205,6 +209,23 @@ void AddExceptions(const Run& run, Page* page) {
   page->Items(items);
 }
 
+// What went wrong around the training, with the time since its start.
+void AddIncidents(const Run& run, const Report& report, Page* page) {
+  if (report.incidents.empty()) return;
+  page->Title(page->Word(Phrase::kIncidents));
+  std::vector<std::string> items;
+  for (const model::Incident& incident : report.incidents) {
+    const double since_s = base::SecondsFromNs(incident.t_ns - run.Recorded().begin_ns);
+    std::string item = "+" + base::FormatDuration(since_s);
+    if (incident.epoch) {
+      item += fmt::format(", {} {}", page->Word(Phrase::kEpoch), *incident.epoch);
+    }
+    if (incident.gpu) item += fmt::format(", gpu{}", *incident.gpu);
+    items.push_back(fmt::format("{}: {}: {}", item, incident.kind, incident.text));
+  }
+  page->Items(items);
+}
+
 // Losses of one kind as one: their counts summed, the words of the first.
 struct LossKind {
   model::Loss sum;
@@ -255,17 +276,62 @@ std::vector<std::pair<std::string, std::vector<std::string>>> ByReason(const Rep
   return groups;
 }
 
+// How much a reader of the text misses what is absent, 0 the most: what the job runs on and how far
+// it came; then the machine's main figures; what few machines have comes last.
+int Misses(const std::string& subject) {
+  constexpr std::array<std::string_view, 6> kMain = {"utilization_ratio", "memory_used_bytes",
+                                                     "power_w",           "temperature_c",
+                                                     "sm_active_ratio",   "energy_j"};
+  constexpr std::array<std::string_view, 5> kRare = {"host.energy", "cgroup.", "host pressure",
+                                                     "rdma", "host.rdma"};
+  const auto starts = [&](std::string_view with) { return base::StartsWith(subject, with); };
+  if (starts("GPU") || starts("which GPUs")) return 0;
+  if (starts("gpu") && subject.find(" in epoch ") != std::string::npos) return 0;
+  if (starts("epochs and steps") || starts("loss")) return 1;
+  if (starts("host CPU") || starts("host memory") || starts("job CPU")) return 2;
+  if (starts("gpu")) {
+    const auto words = base::SplitWhitespace(subject);
+    const bool main = std::any_of(words.begin(), words.end(), [&](std::string_view word) {
+      if (!word.empty() && word.back() == ',') word.remove_suffix(1);
+      return std::find(kMain.begin(), kMain.end(), word) != kMain.end();
+    });
+    return main ? 3 : 5;
+  }
+  if (starts("allocator")) return 4;
+  return std::any_of(kRare.begin(), kRare.end(), starts) ? 7 : 6;
+}
+
+// A long list of names, cut between two of them with the count of the rest.
+std::string Shortened(const std::string& names, const Page& page) {
+  constexpr size_t kMost = 160;
+  if (names.size() <= kMost) return names;
+  const size_t cut = names.find_last_of(",;", kMost);
+  if (cut == std::string::npos) return names;
+  const auto rest = std::count_if(names.begin() + static_cast<std::ptrdiff_t>(cut), names.end(),
+                                  [](char c) { return c == ',' || c == ';'; });
+  return fmt::format("{} {} {} {}", names.substr(0, cut), page.Word(Phrase::kAnd), rest,
+                     page.Word(Phrase::kMore));
+}
+
+// One item for each reason, what is missed most first.
 void AddNotMeasured(const Report& report, const std::vector<std::string>& unknown, Page* page) {
+  constexpr size_t kMostReasons = 8;
+  std::vector<std::pair<int, std::string>> ranked;
+  for (const auto& [reason, subjects] : ByReason(report)) {
+    int misses = Misses(subjects.front());
+    for (const std::string& subject : subjects) misses = std::min(misses, Misses(subject));
+    ranked.emplace_back(misses, Shortened(base::Join(subjects, "; "), *page) + ": " + reason);
+  }
+  std::stable_sort(ranked.begin(), ranked.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<std::string> items;
   if (!unknown.empty()) {
     items.push_back(fmt::format("{}: {}", base::Join(unknown, ", "), page->Word(Phrase::kNoValue)));
   }
-  for (const auto& [reason, subjects] : ByReason(report)) {
-    items.push_back(base::Join(subjects, "; ") + ": " + reason);
-  }
+  for (auto& [misses, item] : ranked) items.push_back(std::move(item));
   if (items.empty()) return;
   page->Title(page->Word(Phrase::kNotMeasured));
-  page->Items(items);
+  page->Items(items, kMostReasons, page->Word(Phrase::kAllFigures));
 }
 
 void AddFiles(Page* page) {
@@ -314,6 +380,7 @@ std::string RenderReport(const Run& run, const Report& report, const TextOptions
   const EpochTable table = MakeEpochTable(report, page.options());
   AddEpochs(report, table, &page);
   AddGpus(run, report, &page);
+  AddIncidents(run, report, &page);
   AddExceptions(run, &page);
   AddFindings(report, &page);
   AddLosses(run, &page);
@@ -335,6 +402,7 @@ std::string RenderSummary(const Run& run, const Report& report, const TextOption
     page.Lines(table.lines);
     if (table.has_incomplete) page.Line(fmt::format("  * {}", page.Word(Phrase::kIncomplete)));
   }
+  AddIncidents(run, report, &page);
   AddExceptions(run, &page);
   AddFindings(report, &page);
   if (!run.losses.empty() || !report.not_measured.empty()) {

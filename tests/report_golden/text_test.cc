@@ -127,6 +127,75 @@ TEST(NotMeasured, OfOneReasonIsOneItem) {
   EXPECT_TRUE(Has(text, "  gpu0 a; gpu1: lost\n  host: no\n")) << text;
 }
 
+TEST(NotMeasured, IsOrderedByWhatIsMissedMostAndCutAtTheEnd) {
+  Report report;
+  for (int i = 0; i < 10; ++i) {
+    report.not_measured.push_back({"host.energy" + std::to_string(i), std::to_string(i)});
+  }
+  report.not_measured.push_back({"host CPU", "r"});
+  report.not_measured.push_back({"GPU", "none"});
+  std::string names = "gpu0 a0";
+  for (int i = 1; i < 100; ++i) names += ", a" + std::to_string(i);
+  report.not_measured.push_back({names, "lost"});
+  const std::string text = render::RenderReport(model::Run(), report, {});
+  EXPECT_TRUE(Has(text, "Not measured\n  GPU: none\n  host CPU: r\n  gpu0 a0, ")) << text;
+  EXPECT_TRUE(Has(text, " more: lost\n  host.energy0: 0\n")) << text;
+  EXPECT_FALSE(Has(text, "a99")) << text;
+  EXPECT_TRUE(Has(text, "  and 5 more (report -f json)\n")) << text;
+}
+
+TEST(Incidents, AreShownWithTimeEpochAndGpu) {
+  Report report;
+  report.incidents.push_back({.t_ns = 3'500'000'000,
+                              .epoch = 1,
+                              .gpu = 2,
+                              .kind = "gpu.lost",
+                              .text = "GPU is lost (15)"});
+  const std::string item = "  +3.50 s, epoch 1, gpu2: gpu.lost: GPU is lost (15)\n";
+  const std::string text = render::RenderReport(model::Run(), report, {});
+  EXPECT_TRUE(Has(text, "Incidents\n" + item)) << text;
+  EXPECT_TRUE(Has(render::RenderSummary(model::Run(), report, {}), item));
+  render::TextOptions chinese;
+  chinese.language = render::Language::kChinese;
+  EXPECT_TRUE(Has(render::RenderReport(model::Run(), report, chinese), "故障事件\n"));
+}
+
+TEST(AfterTraining, StandsApartFromTheEpochs) {
+  Report report;
+  report.epochs.emplace_back().complete = true;
+  report.after_training.push_back(
+      {.rank = {},
+       .pid = {},
+       .scalars = {},
+       .phases = {{.phase = "eval", .count = 1, .total_s = 2, .scalars = {{"loss", 0.875}}}}});
+  const std::string text = render::RenderReport(model::Run(), report, {});
+  EXPECT_FALSE(Has(text, "val_loss")) << text;
+  EXPECT_TRUE(Has(LineWith(text, "after training"), "eval")) << text;
+  EXPECT_TRUE(Has(LineWith(text, "after training"), "loss 0.875")) << text;
+}
+
+TEST(EpochTable, SaysOfHowManyGpusARowIs) {
+  Report report;
+  model::EpochRow row;
+  row.complete = true;
+  row.own_gpus = {.gpus = {0, 1, 2}, .measured = {0, 1, 2}, .utilization_ratio = 0.5};
+  report.epochs = {row, row};
+  EXPECT_FALSE(Has(render::RenderReport(model::Run(), report, {}), "3 of 3"));
+  report.epochs[1].own_gpus.measured = {0, 2};
+  const std::string text = render::RenderReport(model::Run(), report, {});
+  EXPECT_TRUE(Has(text, "3 of 3") && Has(text, "2 of 3")) << text;
+}
+
+TEST(Header, SaysThatTheKernelKilledForMemory) {
+  model::Run run;
+  run.end = model::RunEnd{.t_ns = 1, .reason = "signalled", .exit_code = {}, .signal = 9};
+  Report report;
+  report.oom_cgroup = "/job";
+  const std::string text = render::RenderReport(run, report, {});
+  EXPECT_TRUE(Has(text, "killed by signal 9, by the kernel's out-of-memory killer: cgroup /job\n"))
+      << text;
+}
+
 TEST(Header, SaysThatALiveRunIsStillRunning) {
   render::TextOptions options;
   EXPECT_TRUE(Has(render::RenderReport(model::Run(), {}, options), "no end was recorded"));
