@@ -91,11 +91,14 @@ class Recorder:
         # It tells nothing of the training, whose events may have happened before it.
         self._last_ns = last_ns
 
-    def close(self) -> None:
-        """The process or the recording ends; an open training ends without saying how."""
+    def close(self, patience_s: float) -> None:
+        """The process or the recording ends; an open training ends without saying how.
+
+        Waits so long at most for a receiver that is there and busy.
+        """
         self.train_end("exited")
         self.alive = False
-        self._sender.close()
+        self._sender.close(patience_s)
 
     def disown(self) -> None:
         """In a forked child: nothing more comes from here, whoever still holds this object."""

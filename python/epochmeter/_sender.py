@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import socket
 import threading
 import time
@@ -27,6 +28,15 @@ FLUSH_TRIES = 200
 LOOK_PERIOD_NS = 10_000_000
 
 _FULL = (errno.EAGAIN, errno.EWOULDBLOCK, errno.ENOBUFS)
+
+# How a step begins, and where an event says what was lost before it: no text comes earlier in it.
+_STEP = _protocol.head("step").encode()
+_DROPPED = re.compile(rb',"dropped":(\d+)')
+
+
+def _recounted(data: bytes, lost: int) -> bytes:
+    """`data` with as many more events lost before it."""
+    return _DROPPED.sub(lambda found: b',"dropped":%d' % (int(found[1]) + lost), data, count=1)
 
 
 class Sender:
@@ -111,12 +121,32 @@ class Sender:
             return True
 
     def close(self, patience_s: float = 0.02) -> None:
-        """Gives what waits one last short chance, then closes; the only place that may sleep."""
+        """Gives what waits a last chance, then closes; the only place that may sleep.
+
+        A receiver that is gone is not waited for. Steps give up their place, and are counted, once
+        the first half of the time is over: the ends matter more.
+        """
         if self.alive:
-            deadline = time.monotonic() + patience_s
-            while not self.flush() and time.monotonic() < deadline:
+            began = time.monotonic()
+            while not self.flush() and time.monotonic() < began + patience_s:
+                if time.monotonic() > began + patience_s / 2:
+                    self._drop_steps()
                 time.sleep(0.001)
         self._socket.close()
+
+    def _drop_steps(self) -> None:
+        """Of what waits keeps the rest, with the count of what is lost before each."""
+        with self._lock:
+            kept: Deque[bytes] = deque()
+            lost = 0
+            for data in self._backlog:
+                if data.startswith(_STEP):
+                    lost += 1
+                else:
+                    kept.append(_recounted(data, lost))
+            if kept:
+                self.dropped += lost
+                self._backlog = kept
 
     def _again(self, data: bytes, step: bool = False) -> bool:
         """Connects to whoever is on the path now and sends there: the first time, and after a

@@ -6,6 +6,7 @@ from __future__ import annotations
 import atexit
 import os
 import sys
+import threading
 from types import TracebackType
 from typing import Any, Callable, Optional, Type
 
@@ -17,6 +18,14 @@ _recorder: Optional[Recorder] = None
 _stopped = False
 _watching_forks = False
 _previous_hook: Optional[Callable[..., Any]] = None
+
+# Held while the recorder is made: threads that train at once share one. Re-entrant, for a finaliser
+# or a signal handler that joins meanwhile; it finds no recorder.
+_making = threading.RLock()
+_is_made = False
+
+# How long the end of the process waits for a recorder that lives and is slow to take what is left.
+EXIT_PATIENCE_S = 0.5
 
 
 def current() -> Optional[Recorder]:
@@ -39,18 +48,31 @@ def join(again: bool = False) -> Optional[Recorder]:
 
     `again` joins also after stop(). A forked child that trains itself gets a recorder of its own.
     """
-    global _recorder, _stopped, _watching_forks
+    global _watching_forks
     found = current()
     if found is not None:
         return found
     path = os.environ.get("EPOCHMETER_SOCKET", "")
     if not path or (_stopped and not again) or _quiet.broken() or not _switch.enabled():
         return None
-    _stopped = False
     if not _watching_forks:
         _watching_forks = True
         os.register_at_fork(after_in_child=_forked)
-    _recorder = Recorder(path, VERSION)
+    with _making:
+        return current() or _make(path)
+
+
+def _make(path: str) -> Optional[Recorder]:
+    """Under the lock."""
+    global _recorder, _stopped, _is_made
+    if _is_made:
+        return None
+    _is_made = True
+    try:
+        _stopped = False
+        _recorder = Recorder(path, VERSION)
+    finally:
+        _is_made = False
     _hook_exceptions()
     atexit.unregister(_at_exit)
     atexit.register(_at_exit)
@@ -68,18 +90,21 @@ def leave() -> None:
 
 
 @_quiet.guarded
-def _close() -> None:
+def _close(patience_s: float = 0.02) -> None:
     found = current()
     if found is not None:
-        found.close()
+        found.close(patience_s)
 
 
 def _at_exit() -> None:
-    _close()
+    _close(EXIT_PATIENCE_S)
 
 
 def _forked() -> None:
     """In a child just forked: what it inherited is its parent's to use."""
+    global _making, _is_made
+    # Another thread of the parent may have held it.
+    _making, _is_made = threading.RLock(), False
     if _recorder is not None:
         _recorder.disown()
 

@@ -44,6 +44,45 @@ def test_without_a_socket_everything_is_silent_and_does_nothing() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "ran\n", "")
 
 
+def test_threads_that_train_at_once_make_one_recorder(recorder: FakeRecorder) -> None:
+    done = run_python(
+        "import sys, threading, time\n"
+        "from epochmeter import _recorder, _state\n"
+        "find = _recorder._ranks.find\n"
+        "def slow(names): time.sleep(0.05); return find(names)\n"
+        "_recorder._ranks.find = slow\n"
+        "start = threading.Barrier(4)\n"
+        "found = []\n"
+        "def work(): start.wait(); found.append(_state.join())\n"
+        "threads = [threading.Thread(target=work) for _ in range(4)]\n"
+        "[t.start() for t in threads]; [t.join() for t in threads]\n"
+        "print(len(found), len(set(map(id, found))), None in found)\n",
+        recorder.path,
+    )
+    assert (done.stdout, done.stderr) == ("4 1 False\n", "")
+    assert recorder.kinds() == ["hello"]
+
+
+def test_child_of_a_fork_while_another_thread_joins_can_join_itself(recorder: FakeRecorder) -> None:
+    done = run_python(
+        "import os, threading, time\n"
+        "from epochmeter import _recorder, _state\n"
+        "find = _recorder._ranks.find\n"
+        "inside = threading.Event()\n"
+        "def slow(names): inside.set(); time.sleep(0.3); return find(names)\n"
+        "_recorder._ranks.find = slow\n"
+        "thread = threading.Thread(target=_state.join)\n"
+        "thread.start(); inside.wait()\n"
+        "pid = os.fork()\n"
+        "if pid == 0:\n"
+        "    os._exit(7 if _state.join() is not None else 1)\n"
+        "print(os.WEXITSTATUS(os.waitpid(pid, 0)[1]))\n"
+        "thread.join()\n",
+        recorder.path,
+    )
+    assert (done.stdout, done.stderr) == ("7\n", "")
+
+
 @pytest.mark.parametrize("word", ["0", "off", "FALSE", "no"])
 def test_switched_off_emits_nothing(recorder: FakeRecorder, word: str) -> None:
     done = run_python(LOOP + "print(epochmeter.start())", recorder.path, EPOCHMETER=word)

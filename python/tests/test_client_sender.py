@@ -16,6 +16,7 @@ from epochmeter import _protocol
 from epochmeter._sender import BACKLOG, BACKLOG_STEPS, Sender
 
 MARK = _protocol.head("mark")
+STEP = _protocol.head("step")
 
 
 def bound(path: Path) -> socket.socket:
@@ -135,6 +136,74 @@ def test_threads_share_one_sequence_without_holes(recorder: FakeRecorder) -> Non
     sender.close(1.0)
     found = recorder.events()
     assert [event["seq"] for event in found] == list(range(1600))
+
+
+def slowly(receiver: socket.socket, first_s: float, found: List[Dict[str, Any]]) -> Any:
+    """Drains `receiver` every 2 ms, from `first_s` on, in a thread that stops on its stop()."""
+
+    class Slow(threading.Thread):
+        going = True
+
+        def run(self) -> None:
+            time.sleep(first_s)
+            while self.going:
+                found.extend(drain(receiver))
+                time.sleep(0.002)
+
+        def stop(self) -> None:
+            self.going = False
+            self.join()
+            found.extend(drain(receiver))
+            receiver.close()
+
+    made = Slow()
+    made.start()
+    return made
+
+
+def test_end_of_the_process_waits_for_a_busy_receiver(folder: Path) -> None:
+    receiver = bound(folder / "s")
+    found: List[Dict[str, Any]] = []
+    sender = Sender(str(folder / "s"), None, lambda: None)
+    for number in range(400):
+        sender.send(STEP, number, "", step=True)
+    sender.send(MARK, 400, "")
+    reader = slowly(receiver, 0.1, found)
+    sender.close(2.0)
+    reader.stop()
+    assert [event["seq"] for event in found] == list(range(401))
+
+
+def test_ends_come_through_and_count_the_steps_that_made_room(folder: Path) -> None:
+    receiver = bound(folder / "s")
+    found: List[Dict[str, Any]] = []
+    sender = Sender(str(folder / "s"), None, lambda: None)
+    for number in range(600):
+        sender.send(MARK if number % 150 == 149 else STEP, number, "", step=number % 150 != 149)
+    reader = slowly(receiver, 0.6, found)
+    sender.close(1.0)
+    reader.stop()
+    marks = [event["seq"] for event in found if event["kind"] == "mark"]
+    assert marks == [149, 299, 449, 599]
+    assert sender.dropped > 500 and found[-1]["dropped"] == sender.dropped
+    for before, after in zip(found, found[1:]):
+        gap = after["seq"] - before["seq"] - 1
+        assert gap == after["dropped"] - before["dropped"]
+
+
+def test_end_of_the_process_waits_only_so_long_and_for_nobody_who_is_gone(folder: Path) -> None:
+    for patience_s, gone in ((0.3, False), (5.0, True)):
+        path = folder / str(gone)
+        receiver = bound(path)
+        sender = Sender(str(path), None, lambda: None)
+        for number in range(100):
+            sender.send(STEP, number, "", step=True)
+        if gone:
+            receiver.close()
+        began = time.monotonic()
+        sender.close(patience_s)
+        assert time.monotonic() - began < 1.0
+        receiver.close()
 
 
 def test_sending_while_sending_does_not_lock_up(recorder: FakeRecorder) -> None:
