@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "diagnose/report_builder.h"
 #include "model/gpu_metrics.h"
 #include "model/registry.h"
@@ -66,6 +68,39 @@ TEST(Energy, AcrossAResetOfItsCounterComesFromPowerOrIsUnknown) {
   EXPECT_EQ(gpu.energy_source, "power_integral");
   EXPECT_EQ(ByCounter(fallen, {}, 4).energy_j, std::nullopt);
   EXPECT_EQ(ByCounter(fallen, {}, 4).energy_source, "");
+}
+
+TEST(Energy, ThatIsMissingInAnEpochHasAReason) {
+  model::RunBuilder builder;
+  model::Registry registry(builder);
+  const model::EntityId gpu = registry.AddEntity({.scope = model::Scope::kGpu,
+                                                  .name = "GPU-0",
+                                                  .labels = {{"gpu", "0"}, {"uuid", "GPU-0"}},
+                                                  .attributes = {}});
+  const auto energy = registry.AddSeries(gpu, model::gpu::kEnergy, kSecond);
+  const auto temperature = registry.AddSeries(gpu, model::gpu::kTemperature, kSecond);
+  for (int i = 0; i <= 8; ++i) {
+    const double joules = i < 6 ? 1000.0 + 100 * i : 100.0 * i;  // reset between 5 and 6 s
+    builder.Write(
+        model::Samples{.t_ns = i * kSecond, .values = {{energy, joules}, {temperature, 50}}});
+  }
+  for (int i = 0; i < 2; ++i) {
+    for (const auto kind : {model::EventKind::kEpochBegin, model::EventKind::kEpochEnd}) {
+      model::Event event;
+      event.kind = kind;
+      event.t_ns = (4 * i + (kind == model::EventKind::kEpochEnd ? 4 : 0)) * kSecond;
+      event.epoch = i;
+      builder.Write(event);
+    }
+  }
+  const model::Report report = BuildReport(builder.Finish());
+  ASSERT_EQ(report.epochs.size(), 2U);
+  EXPECT_DOUBLE_EQ(report.epochs[0].energy_j.value_or(0), 400);
+  EXPECT_EQ(report.epochs[1].energy_j, std::nullopt);
+  EXPECT_EQ(
+      std::count_if(report.not_measured.begin(), report.not_measured.end(),
+                    [](const auto& item) { return item.subject == "gpu0 energy in epoch 1"; }),
+      1);
 }
 
 TEST(Energy, OfACounterThatStandsStillIsUnknownNotZero) {

@@ -185,32 +185,63 @@ void AddEpochsWithout(const model::Report& report, std::string_view reason,
   add("job CPU", report.process, "cpu_cores", &model::EpochRow::process);
 }
 
+// Epochs that lack something of a GPU.
+struct EpochsOf {
+  std::vector<std::string> names;
+  int64_t first_end_ns = 0;  // the end of the first of them
+
+  void Add(const model::EpochRow& row) {
+    if (names.empty()) first_end_ns = row.end_ns;
+    AddUnique(row.epoch == model::kNoEpoch ? "without a number" : std::to_string(row.epoch),
+              &names);
+  }
+  // " in epoch 2, 3".
+  std::string Words() const {
+    constexpr size_t kMostNamed = 5;
+    const size_t named = std::min(names.size(), kMostNamed);
+    std::string words =
+        " in epoch " +
+        base::Join({names.begin(), names.begin() + static_cast<std::ptrdiff_t>(named)}, ", ");
+    if (named < names.size()) words += " and " + std::to_string(names.size() - named) + " more";
+    return words;
+  }
+};
+
 // "gpu1 in epoch 2, 3" with what happened to the GPU before, or to the sampler.
 void AddLostGpus(const Run& run, const model::Report& report, std::vector<NotMeasured>* list) {
-  constexpr size_t kMostNamed = 5;
-  struct Lost {
-    std::vector<std::string> epochs;
-    int64_t before_ns = 0;  // the end of the first epoch that lacks it
-  };
-  std::map<int32_t, Lost> lost;
+  std::map<int32_t, EpochsOf> lost;
   for (const model::EpochRow& row : report.epochs) {
+    const std::vector<int32_t>& measured = row.own_gpus.measured;
     for (const int32_t gpu : row.own_gpus.gpus) {
-      const auto& measured = row.own_gpus.measured;
-      if (std::find(measured.begin(), measured.end(), gpu) != measured.end()) continue;
-      Lost& of_gpu = lost[gpu];
-      if (of_gpu.epochs.empty()) of_gpu.before_ns = row.end_ns;
-      AddUnique(row.epoch == model::kNoEpoch ? "without a number" : std::to_string(row.epoch),
-                &of_gpu.epochs);
+      if (std::find(measured.begin(), measured.end(), gpu) == measured.end()) lost[gpu].Add(row);
     }
   }
-  for (auto& [gpu, of_gpu] : lost) {
-    const size_t more = of_gpu.epochs.size() > kMostNamed ? of_gpu.epochs.size() - kMostNamed : 0;
-    of_gpu.epochs.resize(of_gpu.epochs.size() - more);
-    std::string subject =
-        "gpu" + std::to_string(gpu) + " in epoch " + base::Join(of_gpu.epochs, ", ");
-    if (more > 0) subject += " and " + std::to_string(more) + " more";
-    list->push_back({.subject = std::move(subject),
-                     .reason = WhyLost(run, report.incidents, gpu, of_gpu.before_ns)});
+  for (const auto& [gpu, epochs] : lost) {
+    list->push_back({.subject = "gpu" + std::to_string(gpu) + epochs.Words(),
+                     .reason = WhyLost(run, report.incidents, gpu, epochs.first_end_ns)});
+  }
+}
+
+// The energy of GPUs that were measured in an epoch and have one elsewhere.
+void AddLostEnergy(const model::Report& report, std::vector<NotMeasured>* list) {
+  std::map<int32_t, EpochsOf> lost;
+  std::set<int32_t> known;
+  for (const model::GpuStats& gpu : report.gpus) {
+    if (gpu.energy_j) known.insert(gpu.gpu);
+  }
+  for (const model::EpochRow& row : report.epochs) {
+    const std::vector<int32_t>& measured = row.own_gpus.measured;
+    for (const model::GpuStats& gpu : row.gpus) {
+      if (gpu.energy_j) known.insert(gpu.gpu);
+      const bool counts = std::find(measured.begin(), measured.end(), gpu.gpu) != measured.end();
+      if (counts && !gpu.energy_j) lost[gpu.gpu].Add(row);
+    }
+  }
+  for (const auto& [gpu, epochs] : lost) {
+    if (known.count(gpu) == 0) continue;
+    list->push_back({.subject = "gpu" + std::to_string(gpu) + " energy" + epochs.Words(),
+                     .reason = "its counter was reset, stood still or was not read in time, and "
+                               "the samples of power do not cover it"});
   }
 }
 
@@ -254,6 +285,7 @@ void AddMissing(const Run& run, const model::Report& report, bool gpu_source_fai
   if (!HasFigure(report.host, "memory_used_bytes")) add("host memory", "no reading of it");
   if (!damaged) {
     AddLostGpus(run, report, list);
+    AddLostEnergy(report, list);
     AddLoss(report, list);
   }
   AddEpochsWithout(report, damaged ? kDamagedReason : "too few readings of its counters in it",

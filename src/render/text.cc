@@ -315,7 +315,7 @@ std::string Shortened(const std::string& names, const Page& page) {
 
 // One item for each reason, what is missed most first.
 void AddNotMeasured(const Report& report, const std::vector<std::string>& unknown, Page* page) {
-  constexpr size_t kMostReasons = 8;
+  constexpr size_t kMostReasons = 6;
   std::vector<std::pair<int, std::string>> ranked;
   for (const auto& [reason, subjects] : ByReason(report)) {
     int misses = Misses(subjects.front());

@@ -141,7 +141,7 @@ TEST(NotMeasured, IsOrderedByWhatIsMissedMostAndCutAtTheEnd) {
   EXPECT_TRUE(Has(text, "Not measured\n  GPU: none\n  host CPU: r\n  gpu0 a0, ")) << text;
   EXPECT_TRUE(Has(text, " more: lost\n  host.energy0: 0\n")) << text;
   EXPECT_FALSE(Has(text, "a99")) << text;
-  EXPECT_TRUE(Has(text, "  and 5 more (report -f json)\n")) << text;
+  EXPECT_TRUE(Has(text, "  and 7 more (report -f json)\n")) << text;
 }
 
 TEST(Incidents, AreShownWithTimeEpochAndGpu) {
