@@ -226,6 +226,40 @@ def compiled_step_is_not_seen_and_not_broken():
 
 
 @scenario
+def compiled_whole_step_has_the_graphs_it_has_without_us():
+    from torch._dynamo.testing import CompileCounter
+    from torch._dynamo.utils import counters
+
+    def train():
+        torch._dynamo.reset()
+        counters.clear()
+        counter = CompileCounter()
+        model, optimizer = made(torch.optim.Adam)
+
+        @torch.compile(backend=counter)
+        def step(batch):
+            optimizer.zero_grad()
+            loss = loss_of(model, batch)
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        for batch in loader():
+            step(batch)
+        seen = dict(counters["frames"]), dict(counters["graph_break"])
+        return counter.frame_count, counter.op_count, *seen
+
+    hooked = torch.autograd.backward
+    torch.autograd.backward = hooked.__wrapped__
+    train()  # what PyTorch does only once
+    alone = train()
+    torch.autograd.backward = hooked
+    together = train()
+    assert together == alone, (alone, together)
+    return {"steps": []}
+
+
+@scenario
 def step_that_calls_the_step_above():
     class Mine(torch.optim.AdamW):
         def step(self, closure=None):

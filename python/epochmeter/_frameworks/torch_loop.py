@@ -17,7 +17,8 @@ from types import FrameType
 from typing import Any, Callable, Optional, Tuple, Type
 
 from epochmeter import _plain, _quiet
-from epochmeter._frameworks.wrapping import MARK, beginning_pass, timing_pass, wrap
+from epochmeter._frameworks import dynamo
+from epochmeter._frameworks.wrapping import MARK, beginning_pass, timing_pass, unseen, wrap
 
 _loop = _plain.PlainLoop("torch")
 
@@ -116,7 +117,11 @@ def _note_loss(tensor: Any) -> None:
 def _backward(original: Any) -> Any:
     def backward(tensors: Any, *args: Any, **kwargs: Any) -> Any:
         global _scaled
-        result = original(tensors, *args, **kwargs)
+        try:
+            result = original(tensors, *args, **kwargs)
+        except BaseException as error:
+            unseen(error)
+            raise
         if is_compiling():
             return result
         if _scaled is not None and tensors is _scaled():
@@ -136,7 +141,11 @@ def _install_autograd(module: Any) -> None:
 def _scaler_step(original: Any) -> Any:
     def step(self: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
         before = _steps
-        result = original(self, optimizer, *args, **kwargs)
+        try:
+            result = original(self, optimizer, *args, **kwargs)
+        except BaseException as error:
+            unseen(error)
+            raise
         if _steps == before and not is_compiling():
             _loop.stepped(optimizer)
         return result
@@ -147,7 +156,11 @@ def _scaler_step(original: Any) -> Any:
 def _scaler_scale(original: Any) -> Any:
     def scale(self: Any, outputs: Any) -> Any:
         global _scaled
-        result = original(self, outputs)
+        try:
+            result = original(self, outputs)
+        except BaseException as error:
+            unseen(error)
+            raise
         if result is not outputs and isinstance(outputs, torch.Tensor):
             _scaled = weakref.ref(result)
             _note_loss(outputs)
@@ -178,5 +191,7 @@ _INSTALLERS = {
 
 def install(module: Any) -> None:
     global torch
-    torch = sys.modules["torch"]
+    if torch is None:
+        torch = sys.modules["torch"]
+        dynamo.keep_off(torch)
     _INSTALLERS[module.__name__](module)
