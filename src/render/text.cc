@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <set>
 
@@ -13,6 +12,7 @@
 #include "render/columns.h"
 #include "render/epoch_table.h"
 #include "render/header.h"
+#include "render/not_measured.h"
 #include "render/units.h"
 
 namespace epochmeter::render {
@@ -261,74 +261,13 @@ void AddLosses(const Run& run, Page* page) {
   page->Items(items);
 }
 
-// What is missing for each reason, both in the order of first mention.
-std::vector<std::pair<std::string, std::vector<std::string>>> ByReason(const Report& report) {
-  std::vector<std::pair<std::string, std::vector<std::string>>> groups;
-  for (const model::NotMeasured& item : report.not_measured) {
-    auto group = std::find_if(groups.begin(), groups.end(),
-                              [&](const auto& known) { return known.first == item.reason; });
-    if (group == groups.end()) group = groups.insert(group, {item.reason, {}});
-    std::vector<std::string>& subjects = group->second;
-    if (std::find(subjects.begin(), subjects.end(), item.subject) == subjects.end()) {
-      subjects.push_back(item.subject);
-    }
-  }
-  return groups;
-}
-
-// How much a reader of the text misses what is absent, 0 the most: what the job runs on and how far
-// it came; then the machine's main figures; what few machines have comes last.
-int Misses(const std::string& subject) {
-  constexpr std::array<std::string_view, 6> kMain = {"utilization_ratio", "memory_used_bytes",
-                                                     "power_w",           "temperature_c",
-                                                     "sm_active_ratio",   "energy_j"};
-  constexpr std::array<std::string_view, 5> kRare = {"host.energy", "cgroup.", "host pressure",
-                                                     "rdma", "host.rdma"};
-  const auto starts = [&](std::string_view with) { return base::StartsWith(subject, with); };
-  if (starts("GPU") || starts("which GPUs")) return 0;
-  if (starts("gpu") && subject.find(" in epoch ") != std::string::npos) return 0;
-  if (starts("epochs and steps") || starts("loss")) return 1;
-  if (starts("host CPU") || starts("host memory") || starts("job CPU")) return 2;
-  if (starts("gpu")) {
-    const auto words = base::SplitWhitespace(subject);
-    const bool main = std::any_of(words.begin(), words.end(), [&](std::string_view word) {
-      if (!word.empty() && word.back() == ',') word.remove_suffix(1);
-      return std::find(kMain.begin(), kMain.end(), word) != kMain.end();
-    });
-    return main ? 3 : 5;
-  }
-  if (starts("allocator")) return 4;
-  return std::any_of(kRare.begin(), kRare.end(), starts) ? 7 : 6;
-}
-
-// A long list of names, cut between two of them with the count of the rest.
-std::string Shortened(const std::string& names, const Page& page) {
-  constexpr size_t kMost = 160;
-  if (names.size() <= kMost) return names;
-  const size_t cut = names.find_last_of(",;", kMost);
-  if (cut == std::string::npos) return names;
-  const auto rest = std::count_if(names.begin() + static_cast<std::ptrdiff_t>(cut), names.end(),
-                                  [](char c) { return c == ',' || c == ';'; });
-  return fmt::format("{} {} {} {}", names.substr(0, cut), page.Word(Phrase::kAnd), rest,
-                     page.Word(Phrase::kMore));
-}
-
-// One item for each reason, what is missed most first.
 void AddNotMeasured(const Report& report, const std::vector<std::string>& unknown, Page* page) {
   constexpr size_t kMostReasons = 6;
-  std::vector<std::pair<int, std::string>> ranked;
-  for (const auto& [reason, subjects] : ByReason(report)) {
-    int misses = Misses(subjects.front());
-    for (const std::string& subject : subjects) misses = std::min(misses, Misses(subject));
-    ranked.emplace_back(misses, Shortened(base::Join(subjects, "; "), *page) + ": " + reason);
-  }
-  std::stable_sort(ranked.begin(), ranked.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
-  std::vector<std::string> items;
+  std::vector<std::string> items = NotMeasuredItems(report, page->options().language);
   if (!unknown.empty()) {
-    items.push_back(fmt::format("{}: {}", base::Join(unknown, ", "), page->Word(Phrase::kNoValue)));
+    items.insert(items.begin(),
+                 fmt::format("{}: {}", base::Join(unknown, ", "), page->Word(Phrase::kNoValue)));
   }
-  for (auto& [misses, item] : ranked) items.push_back(std::move(item));
   if (items.empty()) return;
   page->Title(page->Word(Phrase::kNotMeasured));
   page->Items(items, kMostReasons, page->Word(Phrase::kAllFigures));
