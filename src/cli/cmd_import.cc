@@ -12,6 +12,7 @@
 #include "base/json_writer.h"
 #include "base/strings.h"
 #include "base/unique_fd.h"
+#include "cli/record_writer.h"
 #include "cli/run_settings.h"
 #include "cli/spooled_source.h"
 #include "cli/verbs.h"
@@ -107,6 +108,7 @@ base::Result<ingest::ImportSummary> WriteRun(const ingest::ImporterDef& importer
                                              const ingest::ImportOptions& options,
                                              const std::string& path) {
   EPM_ASSIGN(const auto writer, runfile::RunWriter::Create(path, {}));
+  TellKeptTail(writer->kept_tail());
   ImportSink sink(*writer);
   base::Result<ingest::ImportSummary> summary = importer.Import(source, options, sink);
   // The source is still there and holds it all: a file of half of it would only be in the way.

@@ -212,6 +212,12 @@ class ThreadedWriter : public RecordWriter {
 
 }  // namespace
 
+void TellKeptTail(const std::string& path) {
+  if (path.empty()) return;
+  std::fprintf(stderr, "epochmeter: the tail of a run whose file is gone is kept as %s\n",
+               path.c_str());
+}
+
 base::Result<std::unique_ptr<RecordWriter>> RecordWriter::Open(const std::string& path,
                                                                const Options& options) {
   RunWriter::Options writer_options;
@@ -224,6 +230,7 @@ base::Result<std::unique_ptr<RecordWriter>> RecordWriter::Open(const std::string
     writer = RunWriter::Create(path, writer_options);
   }
   if (!writer.ok()) return writer.error();
+  TellKeptTail((*writer)->kept_tail());
   auto threaded = std::make_unique<ThreadedWriter>(std::move(writer).value(), path);
   EPM_TRY(threaded->Start());
   return std::unique_ptr<RecordWriter>(std::move(threaded));

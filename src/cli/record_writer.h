@@ -47,4 +47,7 @@ class RecordWriter : public model::Sink {
   virtual const std::vector<model::SeriesDef>& series() const = 0;
 };
 
+// One line on stderr where RunWriter::Create has put a tail aside; nothing for an empty path.
+void TellKeptTail(const std::string& path);
+
 }  // namespace epochmeter::cli

@@ -17,6 +17,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/unique_fd.h"
+#include "cli/helper_output.h"
 #include "cli/messages.h"
 #include "runfile/record_codec.h"
 
@@ -91,6 +92,7 @@ class Link : public SamplerLink {
   }
 
   void Maintain(int64_t now_ns) override {
+    TellOutput(now_ns, false);
     if (channel_.valid() && !Receive()) {
       Reap("the sampler process ended");
     } else if (pid_ > 0 && now_ns - last_heard_ns_ > SilenceNs()) {
@@ -129,6 +131,7 @@ class Link : public SamplerLink {
       if (last_sample_ns_ >= asked_ns) break;
     }
     if (channel_.valid()) Receive();
+    TellOutput(base::MonotonicNs(), true);
     Kill();
     restart_at_ns_ = 0;
   }
@@ -160,13 +163,17 @@ class Link : public SamplerLink {
     argv.push_back(nullptr);
     const int bytes = 1 << 20;
     ::setsockopt(theirs.get(), SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
+    const int printed = output_.Make();
     pid_ = ::fork();
     if (pid_ == 0) {
+      if (printed >= 0) ::dup2(printed, STDOUT_FILENO);
+      if (printed >= 0) ::dup2(printed, STDERR_FILENO);
       const int fd = theirs.get();
       ::fcntl(fd, F_SETFD, 0);
       ::execv("/proc/self/exe", argv.data());
       ::_exit(127);
     }
+    output_.Started(base::MonotonicNs());
     if (pid_ < 0) {
       channel_.Reset();
       return Delay();
@@ -218,6 +225,7 @@ class Link : public SamplerLink {
     const std::string& detail = why;
     const int64_t now_ns = base::MonotonicNs();
     seen_.TellGone(now_ns, detail);
+    TellOutput(now_ns, true);
     sink_.Write(model::Event{.t_ns = now_ns,
                              .kind = model::EventKind::kSource,
                              .rank = {},
@@ -232,6 +240,19 @@ class Link : public SamplerLink {
   void Kill() {
     channel_.Reset();
     KillProcess();
+  }
+
+  // A driver's library may print, a stub does at each call; the training's stderr is not for it.
+  void TellOutput(int64_t now_ns, bool ended) {
+    const std::string text = output_.Take(now_ns, ended);
+    if (text.empty()) return;
+    sink_.Write(model::Event{.t_ns = now_ns,
+                             .kind = model::EventKind::kSource,
+                             .rank = {},
+                             .epoch = {},
+                             .step = {},
+                             .name = "sampler.output",
+                             .fields = {{.key = "detail", .value = text}}});
   }
 
   // Never waits: a process that hangs in the driver dies when the driver lets it.
@@ -251,6 +272,7 @@ class Link : public SamplerLink {
   int64_t interval_ns_;
   bool all_gpus_;
   std::set<std::string> named_gpus_;
+  HelperOutput output_;
   int32_t training_pid_ = 0;
   pid_t pid_ = -1;
   pid_t dying_pid_ = -1;  // killed, not yet dead

@@ -110,7 +110,7 @@ TEST(RunFile, CountsValuesThatItCanNotStoreInsteadOfInventingThem) {
   EXPECT_EQ(run->losses[0].count, 3u);
 }
 
-TEST(RunFile, CreateRefusesAnExistingFileAndAStrayTail) {
+TEST(RunFile, CreateRefusesAnExistingFileAndKeepsAStrayTail) {
   MemoryFileSystem files;
   RunWriter::Options options;
   options.file_system = &files;
@@ -123,10 +123,23 @@ TEST(RunFile, CreateRefusesAnExistingFileAndAStrayTail) {
   MemoryFileSystem with_tail;
   options.file_system = &with_tail;
   with_tail.SetBytes(kTail, "a tail");
+  with_tail.SetBytes(std::string(kTail) + ".old", "an older one");
+  {
+    auto writer = RunWriter::Create(kPath, options);
+    ASSERT_TRUE(writer.ok());
+    EXPECT_EQ((*writer)->kept_tail(), std::string(kTail) + ".old.1");
+    ASSERT_TRUE((*writer)->Finish(EndAt(1)).ok());
+  }
+  EXPECT_EQ(with_tail.Bytes(std::string(kTail) + ".old"), "an older one");
+  EXPECT_EQ(with_tail.Bytes(std::string(kTail) + ".old.1"), "a tail");
+  // With the main file there the tail is its own.
+  with_tail.SetBytes(kTail, "its tail");
   EXPECT_FALSE(RunWriter::Create(kPath, options).ok());
-  EXPECT_EQ(with_tail.Bytes(kTail), "a tail");
+  EXPECT_EQ(with_tail.Bytes(kTail), "its tail");
   options.force = true;
-  EXPECT_TRUE(RunWriter::Create(kPath, options).ok());
+  auto forced = RunWriter::Create(kPath, options);
+  ASSERT_TRUE(forced.ok());
+  EXPECT_EQ((*forced)->kept_tail(), "");
 }
 
 TEST(RunFile, AFailedOrUnusedCreateLeavesNothingBehind) {

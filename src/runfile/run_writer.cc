@@ -350,13 +350,16 @@ base::Result<> Writer::ClearPath() {
       base::Result<> removed = file_system_.Remove(path);
       if (!removed.ok() && removed.error().code != ENOENT) return removed;
     }
-  } else if (file_system_.Open(tail, OpenMode::kRead).ok()) {
-    return base::Error{.what = "the tail of another run is in the way",
-                       .where = tail,
-                       .why = "it may hold what nothing else holds",
-                       .what_to_do = "choose another path, move it away, or use --force",
-                       .code = EEXIST};
   }
+  return {};
+}
+
+// With the lock of a new main file: nobody else makes a tail here now. One that still writes to a
+// main file that was removed goes on in its own tail, whatever that is called.
+base::Result<> Writer::KeepStrayTail() {
+  const std::string tail = TailPath(path_);
+  if (!file_system_.Open(tail, OpenMode::kRead).ok()) return {};
+  EPM_ASSIGN(kept_tail_, RenameToFreeName(file_system_, tail, tail + ".old"));
   return {};
 }
 
@@ -375,6 +378,7 @@ base::Result<> Writer::CreateFiles() {
   main_ = Appender(std::move(*file), header.size(), 0);
   created_ = true;  // from here on a failure takes the files away again
   EPM_TRY(main.Lock());
+  EPM_TRY(KeepStrayTail());
   EPM_TRY(main.Write(0, header));
   EPM_TRY(main.Sync());
   stats_.bytes_written += header.size();

@@ -53,7 +53,8 @@ class RunWriter : public model::Sink {
   };
 
   // Creates both files, or none. Refuses a path that exists (unless forced), one that another
-  // writer holds, one whose tail belongs to another run, and always what is no regular file.
+  // writer holds, and always what is no regular file. A tail whose main file is gone is kept as
+  // NAME.emr.tail.old, with a number appended where that exists.
   static base::Result<std::unique_ptr<RunWriter>> Create(const std::string& path,
                                                          const Options& options);
   // Goes on with a file whose writer died: seals what the tail holds, then appends. Writes a Loss
@@ -85,6 +86,8 @@ class RunWriter : public model::Sink {
   virtual const std::vector<model::EntityDef>& entities() const = 0;
   virtual const std::vector<model::SeriesDef>& series() const = 0;
   virtual const WriterStats& stats() const = 0;
+  // Where Create put the tail of an earlier run; empty: there was none.
+  virtual const std::string& kept_tail() const = 0;
 };
 
 }  // namespace epochmeter::runfile

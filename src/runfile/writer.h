@@ -52,6 +52,7 @@ class Writer : public RunWriter {
   const std::vector<model::EntityDef>& entities() const override { return unsealed_.entities(); }
   const std::vector<model::SeriesDef>& series() const override { return unsealed_.series(); }
   const WriterStats& stats() const override { return stats_; }
+  const std::string& kept_tail() const override { return kept_tail_; }
   int64_t last_ns() const { return unsealed_.last_ns(); }
   uint64_t taken_over_records() const { return taken_over_records_; }
   void SetLosses(std::vector<model::Loss> losses) { found_losses_ = std::move(losses); }
@@ -80,6 +81,7 @@ class Writer : public RunWriter {
                                       std::string_view records);
   base::Result<> CheckStillThere() const;
   base::Result<> ClearPath();
+  base::Result<> KeepStrayTail();
   base::Result<> RemoveFiles();
   base::Result<> WriteEnd(const model::RunEnd& end);
   base::Result<> Absorb(const RunFiles& files);
@@ -106,6 +108,7 @@ class Writer : public RunWriter {
   bool finished_ = false;
   uint64_t sealed_values_ = 0, sets_ = 0;
   uint64_t taken_over_records_ = 0;
+  std::string kept_tail_;
   std::string saved_path_;                 // of the torn end of a main file that was taken over
   std::vector<model::Loss> found_losses_;  // when it was taken over
   std::vector<model::Loss> known_losses_;  // of these, the ones that its tail tells of already

@@ -7,7 +7,7 @@ import subprocess
 import time
 
 import pytest
-from conftest import BINARY, PROGRAMS, children, find_helper, python
+from conftest import BINARY, BUILD, PROGRAMS, children, find_helper, python
 
 NOISY = (
     "import sys, os\n"
@@ -151,6 +151,36 @@ def test_an_existing_file_is_not_overwritten(tool):
     assert tool.run_file.read_bytes() == before
     assert tool.record("sh", "-c", "exit 6", flags=["--force"]).returncode == 6
     assert tool.report()["run"]["exit"]["exit_code"] == 6
+
+
+def test_what_a_driver_library_prints_is_kept_in_the_file_not_on_stderr(tool):
+    library = BUILD / "nvml-replay-stub" / "libnvidia-ml.so.1"
+    if not library.exists():
+        pytest.skip(f"{library} is not built")
+    done = tool.record("sh", "-c", "sleep 1.5; echo mine >&2", flags=["-q"],
+                       env=tool.env(EPOCHMETER_NVML_LIBRARY=str(library)))
+    assert done.returncode == 0 and done.stderr == b"mine\n" and done.stdout == b""
+    told = [e for e in tool.export_jsonl() if e.get("name") == "sampler.output"]
+    assert len(told) == 1 and "WARNING" in told[0]["fields"]["detail"]
+
+
+def test_the_tail_of_a_removed_run_is_kept_aside_and_the_next_run_recorded(tool):
+    process = tool.start("sleep", 30, flags=["-q"])
+    launcher, recorder = process.pid, find_helper(process.pid, "epm-recorder")
+    time.sleep(1.5)
+    os.kill(recorder, signal.SIGSTOP)
+    os.kill(launcher, signal.SIGKILL)
+    os.kill(recorder, signal.SIGKILL)
+    process.wait()
+    tail = tool.tmp / "run.emr.tail"
+    old = tail.read_bytes()
+    tool.run_file.unlink()
+    done = tool.record("true")
+    aside = tool.tmp / "run.emr.tail.old"
+    lines = [line for line in done.stderr.decode().splitlines() if " kept as " in line]
+    assert done.returncode == 0 and len(lines) == 1 and "run.emr.tail.old" in lines[0], done.stderr
+    assert aside.read_bytes() == old and not tail.exists()
+    assert tool.report()["run"]["exit"]["exit_code"] == 0
 
 
 def test_read_only_folder_the_training_goes_on(tool):
