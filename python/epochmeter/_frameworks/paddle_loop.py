@@ -14,7 +14,7 @@ import threading
 from typing import Any, Callable, Optional, Type
 
 from epochmeter import _plain, _quiet
-from epochmeter._frameworks.wrapping import MARK, beginning_pass, timing_pass, wrap
+from epochmeter._frameworks.wrapping import MARK, beginning_pass, timing_pass, unseen, wrap
 
 _loop = _plain.PlainLoop("paddle")
 # For a callback that owns the training: what the loader took since it asked last.
