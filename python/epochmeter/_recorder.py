@@ -92,10 +92,7 @@ class Recorder:
         self._last_ns = last_ns
 
     def close(self, patience_s: float) -> None:
-        """The process or the recording ends; an open training ends without saying how.
-
-        Waits so long at most for a receiver that is there and busy.
-        """
+        """An open training ends without saying how. A receiver that is busy is waited for."""
         self.train_end("exited")
         self.alive = False
         self._sender.close(patience_s)
