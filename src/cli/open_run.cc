@@ -132,6 +132,8 @@ base::Result<std::string> RunPath(const Arguments& arguments) {
     if (::stat(given.c_str(), &info) == 0 && !S_ISDIR(info.st_mode)) return given;
     const std::string by_id = folder + "/" + given + std::string(kSuffix);
     if (::stat(by_id.c_str(), &info) == 0) return by_id;
+    // What is left of a run whose file was removed.
+    if (::stat((given + ".tail").c_str(), &info) == 0) return given;
     if (::stat(given.c_str(), &info) != 0) {
       return base::SystemError("cannot open the run", given, errno, "see 'epochmeter ls'");
     }

@@ -214,7 +214,9 @@ class ThreadedWriter : public RecordWriter {
 
 void TellKeptTail(const std::string& path) {
   if (path.empty()) return;
-  std::fprintf(stderr, "epochmeter: the tail of a run whose file is gone is kept as %s\n",
+  std::fprintf(stderr,
+               "epochmeter: the tail of a run whose file is gone is kept as %s; renamed to "
+               "OTHER.emr.tail it is read as OTHER.emr\n",
                path.c_str());
 }
 

@@ -181,6 +181,9 @@ def test_the_tail_of_a_removed_run_is_kept_aside_and_the_next_run_recorded(tool)
     assert done.returncode == 0 and len(lines) == 1 and "run.emr.tail.old" in lines[0], done.stderr
     assert aside.read_bytes() == old and not tail.exists()
     assert tool.report()["run"]["exit"]["exit_code"] == 0
+    # What the tail alone holds can be read under a name of its own.
+    aside.rename(tool.tmp / "old.emr.tail")
+    assert tool.report(tool.tmp / "old.emr")["run"]["attributes"]["command"] == "sleep 30"
 
 
 def test_read_only_folder_the_training_goes_on(tool):
