@@ -41,7 +41,8 @@ Grown Growth(const SeriesColumn& column, size_t from, Falls falls) {
   const double before = column.value[from];
   const double after = column.value[from + 1];
   if (after >= before) return {.value = after - before};
-  if (falls == Falls::kJitter && after >= before / 2) return {};
+  // After a small fall most of the new value may be old: a source may have lost a part of its sum.
+  if (after >= before / 2) return {.value = 0, .reset = falls == Falls::kReset};
   return {.value = after, .reset = true};
 }
 

@@ -34,7 +34,8 @@ int64_t BracketLimitNs(int64_t period_ns);
 enum class Falls : uint8_t { kJitter, kReset };
 
 // What a counter grew by. After a reset only the least is known: what came before it, and the new
-// value; what came between the last reading and the reset is not in it.
+// value where it is below half of the old; what came between the last reading and the reset is not
+// in it.
 struct CounterGrowth {
   double value = 0;
   bool at_least = false;

@@ -95,7 +95,11 @@ TEST(GrowthOf, AcrossAResetIsTheLeastItCanBe) {
   };
   EXPECT_EQ(growth(0, 1), std::pair(50.0, false));
   EXPECT_EQ(growth(2, 3), std::pair(20.0, false));
-  EXPECT_EQ(growth(0, 3), std::pair(50.0 + 990 + 20, true));
+  EXPECT_EQ(growth(0, 3), std::pair(50.0 + 20, true));
+  const auto restarted = GrowthOf(Column({{0, 1000}, {1, 1050}, {2, 9}, {3, 29}}), kSecond,
+                                  Between(0, 3), Falls::kReset);
+  EXPECT_EQ(restarted->value, 50 + 9 + 20);
+  EXPECT_TRUE(restarted->at_least);
   // The reset came somewhere between two readings, perhaps outside of the interval.
   EXPECT_EQ(growth(0, 1.5), std::pair(50.0, true));
   EXPECT_EQ(growth(1.5, 3), std::pair(20.0, true));
