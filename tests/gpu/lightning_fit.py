@@ -43,7 +43,9 @@ class Teller(pl.Callback):
         self.allocator = torch_allocator()
 
     def note(self, trainer, epoch):
-        values = {k: float(v) for k, v in trainer.callback_metrics.items()}
+        # One that is logged as both comes as `x`, `x_step` and `x_epoch`, and is told as `x`.
+        values = {k: float(v) for k, v in trainer.callback_metrics.items()
+                  if not k.endswith(("_step", "_epoch"))}
         scores = {k: v for k, v in values.items() if k.startswith("val")}
         truth.epoch(epoch, trainer.global_step - self.steps_before, values, scores, self.allocator)
         self.steps_before = trainer.global_step

@@ -38,6 +38,13 @@ def _computed(trainer: Any) -> Dict[str, Any]:
     return dict(found) if isinstance(found, dict) else {}
 
 
+def _unforked(name: str, computed: Dict[str, Any]) -> str:
+    """`x` for `x_step` and `x_epoch`, which Lightning makes of one that is logged as both."""
+    base = name[: -len("_step")] if name.endswith("_step") else name
+    base = name[: -len("_epoch")] if name.endswith("_epoch") else base
+    return base if base in computed else name
+
+
 def _counts(trainer: Any) -> Dict[str, Optional[int]]:
     """What train_begin can say of the length of the training."""
     epochs, batches = trainer.max_epochs, trainer.num_training_batches
@@ -77,6 +84,8 @@ class LightningEvents:
         super().__init__()
         # The metrics that were told, by what they belong to: an old tensor is no news.
         self._seen: Dict[str, Dict[str, Any]] = {"step": {}, "epoch": {}, "eval": {}}
+        # What evaluations told last. Lightning computes it anew at later epochs, as another tensor.
+        self._told: Dict[str, _protocol.Real] = {}
 
     def _mine(self) -> Optional[Recorder]:
         recorder = self._recorder
@@ -91,7 +100,10 @@ class LightningEvents:
         return {
             name: value
             for name, value in computed.items()
-            if seen.get(name) is not value and (wait or not _frameworks.on_device(value))
+            if seen.get(name) is not value
+            and _unforked(name, computed) == name
+            and (wait or not _frameworks.on_device(value))
+            and (what == "eval" or self._told.get(name) != _protocol.real(value))
         }
 
     def _forget_waiting(self) -> None:
@@ -131,7 +143,12 @@ class LightningEvents:
         recorder = self._mine()
         if recorder is None or self._eval is not None or self._epoch_ended is not None:
             return
-        on_device = {k: v for k, v in metrics.items() if _frameworks.on_device(v)}
+        computed = _computed(trainer)
+        on_device = {
+            _unforked(name, computed): value
+            for name, value in metrics.items()
+            if _frameworks.on_device(value)
+        }
         if on_device:
             recorder.log(on_device)
 
@@ -231,6 +248,7 @@ class LightningEvents:
             news = self._news(trainer, "eval", wait=True)
             # Told with the evaluation, they are no news at the end of the epoch.
             self._seen["epoch"].update(news)
+            self._told.update(_protocol.scalars(news))
             named = {_frameworks.evaluation_name(name): value for name, value in news.items()}
             self._eval.update(_protocol.scalars(named))
         self._close_eval()
