@@ -127,7 +127,6 @@ import paddle, numpy as np
 class D(paddle.io.Dataset):
     def __len__(self): return 8
     def __getitem__(self, i):
-        BODY
         return np.ones(4, "float32"), np.ones(1, "float32")
 def boom(*_, **__):
     print("so far"); raise ValueError("boom")
@@ -149,11 +148,10 @@ CASES: Dict[str, Tuple[str, str]] = {
     "lightning_batch_end": (TORCH, TORCH_HEAD + LIGHTNING.replace("HOOK", "on_train_batch_end")),
     "lightning_epoch_end": (TORCH, TORCH_HEAD + LIGHTNING.replace("HOOK", "on_train_epoch_end")),
     "transformers_step_end": (TORCH, TORCH_HEAD + HUGGING_FACE.replace("HOOK", "on_step_end")),
-    "transformers_evaluate": (TORCH, TORCH_HEAD + HUGGING_FACE.replace("HOOK", "on_evaluate")),
+    "transformers_evaluate": (TORCH, TORCH_HEAD + HUGGING_FACE.replace("HOOK", "on_prediction_step")),
     "keras_batch_end": (TENSORFLOW, KERAS.replace("HOOK", "on_train_batch_end")),
     "keras_epoch_end": (TENSORFLOW, KERAS.replace("HOOK", "on_epoch_end")),
-    "paddle_batch_end": (sys.executable, PADDLE.replace("HOOK", "on_train_batch_end").replace("BODY", "")),
-    "paddle_dataset": (sys.executable, PADDLE.replace("HOOK", "other").replace("BODY", "boom()")),
+    "paddle_batch_end": (sys.executable, PADDLE.replace("HOOK", "on_train_batch_end")),
 }  # fmt: skip
 
 
