@@ -129,6 +129,25 @@ def test_callback_and_hook_together_record_once(client: FakeRecorder, hooked: No
     check(client, trainer)
 
 
+def test_figures_of_the_whole_training_belong_to_no_epoch(client: FakeRecorder) -> None:
+    trainer = Trainer([epochmeter.PaddleNLPCallback()])
+    callback = trainer.handler.callbacks[0]
+    callback.on_train_begin(trainer.args, trainer.state, object())
+    trainer.tell("on_epoch_begin")
+    trainer.one_step()
+    trainer.tell("on_prediction_step")
+    trainer.tell("on_evaluate", metrics={"eval_loss": 1.0, "eval_runtime": 0.5})
+    trainer.tell("on_epoch_end")
+    trainer.log({"train_runtime": 9.0, "train_loss": 0.5, "total_flos": 7})
+    trainer.tell("on_train_end")
+    apart = {"eval_runtime": 0.5, "train_runtime": 9.0, "train_loss": 0.5, "total_flos": 7}
+    last = client.events()[-1]
+    assert (last["kind"], "epoch" in last) == ("scalar", False)
+    assert last["scalars"].items() >= apart.items()
+    for event in client.events()[:-1]:
+        assert not set(apart) & set(event.get("scalars", {})), event
+
+
 def test_broken_hook_of_the_loaders_costs_no_epoch_and_no_step(
     client: FakeRecorder, hooked: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -48,6 +48,19 @@ class TrainerEvents:
     # When the last thing that is no loading of data was over.
     _since_ns = 0
 
+    def __init__(self) -> None:
+        super().__init__()
+        # Of the training as a whole, and how fast its latest evaluation was: told after its end,
+        # as they belong to no epoch.
+        self._apart: Dict[str, Any] = {}
+
+    def _end_training(self, status: str, error: Optional[BaseException] = None) -> None:
+        apart, self._apart = self._apart, {}
+        recorder = self._mine()
+        if recorder is not None:
+            recorder.train_end(status, error)
+            recorder.log_apart(apart)
+
     def _mine(self) -> Optional[Recorder]:
         recorder = self._recorder
         if recorder is None or recorder is not _state.current() or not recorder.training:
@@ -90,21 +103,18 @@ class TrainerEvents:
         # A training that goes on from a checkpoint counts on.
         recorder.step = _count(getattr(state, "global_step", None)) or 0
         self._token = recorder.token
+        self._apart = {}
         self._forget_waiting()
 
     @guarded
     def on_train_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        recorder = self._mine()
-        if recorder is not None:
-            recorder.train_end("completed")
+        self._end_training("completed")
 
     @guarded
     def failed(self, error: BaseException) -> None:
         """An exception left the training."""
         self._close_eval(failed=True)
-        recorder = self._mine()
-        if recorder is not None:
-            recorder.train_end("failed", error)
+        self._end_training("failed", error)
 
     @guarded
     def on_epoch_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
@@ -146,7 +156,7 @@ class TrainerEvents:
             return
         values = {k: v for k, v in (logs or {}).items() if k not in _NOT_SCALARS}
         if _SUMMARY in values:
-            recorder.log_apart(values)
+            self._apart.update(values)
         else:
             recorder.log(values)
         self.callbacks_are_through()
@@ -169,7 +179,9 @@ class TrainerEvents:
             speed = {k: v for k, v in values.items() if k.endswith(_SPEED)}
             named = {_frameworks.evaluation_name(k): v for k, v in values.items() if k not in speed}
             self._eval.update(_protocol.scalars(named))
-            if speed and self._recorder is not None:
+            if self._mine() is not None:
+                self._apart.update(speed)
+            elif speed and self._recorder is not None:
                 self._recorder.log_apart(speed)
         self._close_eval()
 
