@@ -15,6 +15,10 @@ def wall_s(text):
     return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
 
 
+# A scalar tensor or two of the framework's own may come or go between its reading and ours.
+ALLOCATOR_SLACK = 4096
+
+
 def near(ours, theirs):
     if ours is None:
         return False
@@ -55,7 +59,7 @@ class Case:
         for name, value in (wanted["allocator"] or {}).items():
             state = name.replace("_bytes", "")
             after = [v for t, labels, v in self.memory if labels.get("state") == state and end <= t <= end + 0.5]
-            if value in after:
+            if any(abs(v - value) <= ALLOCATOR_SLACK for v in after):
                 self.allocator += 1
             else:
                 shown = row["framework"].get(name, {}).get("last")

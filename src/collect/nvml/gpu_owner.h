@@ -33,6 +33,9 @@ class GpuOwner {
   void Refresh(std::span<const uint32_t> listed);
   // As of the last Refresh.
   Owner Of(uint32_t pid) const;
+  // Whether the driver's list holds the processes of the whole machine. In a namespace whose pids
+  // it speaks it leaves out those of the others, which hold memory all the same.
+  bool sees_all() const { return initial_.known(); }
   // Why Of says unknown; empty when it does not.
   const std::string& why_unknown() const { return why_unknown_; }
   // Name of a listed process (15 characters at most), empty when it can't be looked up.

@@ -52,6 +52,8 @@ constexpr const char* kMemoryNotTold =
 constexpr const char* kHidden =
     "the driver lists no process although memory is in use: they are hidden from this container, "
     "or ended without freeing it";
+constexpr const char* kOutside =
+    "the driver lists the processes of this container only: memory of those outside is unexplained";
 constexpr const char* kMpsServer = "nvidia-cuda-mps";  // as comm cuts it
 
 // Sums of one list; nothing where an entry keeps its part to itself.
@@ -195,8 +197,11 @@ class ProcessSource final : public Source {
     const bool known = why.empty();
     PutOrSay(reading, kOwn, kOwnCall, known ? sums.own : std::nullopt,
              known ? kMemoryNotTold : why);
-    PutOrSay(reading, kOthers, kOthersCall, known ? sums.others : std::nullopt,
-             known ? kMemoryNotTold : why);
+    const bool all = known && owner_.sees_all();
+    PutOrSay(reading, kOthers, kOthersCall, all ? sums.others : std::nullopt,
+             !known ? why
+             : all  ? kMemoryNotTold
+                    : kOutside);
     if (sums.mps_server) TellMps(reading);
   }
 

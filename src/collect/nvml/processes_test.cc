@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <thread>
+#include <algorithm>
 #include <filesystem>
 
 #include "collect/nvml/replay_fixture.h"
@@ -194,6 +198,19 @@ TEST_F(OwnMemoryTest, InAContainerAnEmptyListSaysNothingAtAll) {
   Start("[]", 5e9, false);
   const auto samples = Sample(*MakeSource(kGpuProcesses), 0);
   EXPECT_THAT(Ledger(samples), ElementsAre(std::nullopt, std::nullopt, std::nullopt));
+}
+
+TEST_F(OwnMemoryTest, InAContainerWhosePidsAreListedTheMemoryOfOthersIsNotZero) {
+  std::filesystem::create_directories(std::filesystem::path(proc_.path()) / "100" / "fd");
+  std::filesystem::create_symlink("/dev/nvidia0",
+                                  std::filesystem::path(proc_.path()) / "100" / "fd" / "9");
+  Start(R"([{"pid":100,"memory":2000000000,"from_s":0.3}])", 6e9, false);
+  const auto source = MakeSource(kGpuProcesses);
+  Sample(*source, 0);
+  std::this_thread::sleep_for(std::chrono::milliseconds(400));  // the list plays in real time
+  const auto samples = Sample(*source, 10);
+  EXPECT_THAT(Ledger(samples), ElementsAre(Optional(2e9), std::nullopt, Optional(4e9)));
+  EXPECT_THAT(States("gpu.memory.others").back(), HasSubstr("of this container only"));
 }
 
 TEST_F(OwnMemoryTest, ZeroBytesOfAListedProcessAreNotTold) {
