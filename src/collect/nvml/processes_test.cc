@@ -6,8 +6,6 @@
 #include <chrono>
 #include <filesystem>
 #include <thread>
-#include <algorithm>
-#include <filesystem>
 
 #include "collect/nvml/replay_fixture.h"
 #include "collect/source_test_util.h"
