@@ -21,6 +21,7 @@ import sys
 from typing import Any, Callable, Dict, Mapping, Optional, Type
 
 from epochmeter import _frameworks, _protocol, _state
+from epochmeter._frameworks.own_training import OwnTraining
 from epochmeter._frameworks.wrapping import MARK, telling_failure, unseen, wrap
 from epochmeter._quiet import guarded
 from epochmeter._recorder import Recorder, clock
@@ -75,15 +76,11 @@ def _whole(variable: Any) -> Optional[int]:
         return None
 
 
-class Watcher:
+class Watcher(OwnTraining):
     """What one CallbackList tells. Made at its first call; every method is called around Keras'."""
 
     def __init__(self, callbacks: Any) -> None:
         self._list = callbacks
-        self._recorder: Optional[Recorder] = None
-        self._token: Optional[object] = None
-        self._eval: Optional[Dict[str, _protocol.Real]] = None
-        self._eval_began_ns = 0
         # Whether this epoch's validation was told, whose values come again with the epoch's end.
         self._tested = False
         self._steps: Optional[int] = None
@@ -94,12 +91,6 @@ class Watcher:
         self._since_ns = 0
         # A batch call whose number of steps is not sure yet: its time, steps and values.
         self._held: Any = None
-
-    def _mine(self) -> Optional[Recorder]:
-        recorder = self._recorder
-        if recorder is None or recorder is not _state.current() or not recorder.training:
-            return None
-        return recorder if recorder.token is self._token else None
 
     @guarded
     def train_begin(self) -> None:
@@ -208,8 +199,7 @@ class Watcher:
             if self._mine() is not None:
                 # A batch that began and found no more data.
                 recorder.in_step = False
-            self._eval_began_ns = clock()
-            self._eval = recorder.phase_begin("eval")
+            self._open_eval(recorder)
 
     @guarded
     def test_end(self, logs: Any) -> None:
@@ -217,13 +207,6 @@ class Watcher:
             self._eval.update(_protocol.scalars(_on_host(logs)))
             self._tested = True
         self._close_eval()
-
-    def _close_eval(self, failed: bool = False) -> None:
-        """Ends the open evaluation; one still open at a later begin was left by an exception."""
-        values, self._eval = self._eval, None
-        recorder = self._recorder
-        if values is not None and recorder is not None and recorder is _state.current():
-            recorder.phase_end("eval", values, self._eval_began_ns, failed)
 
 
 def _waits_outside() -> bool:

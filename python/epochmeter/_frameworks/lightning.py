@@ -20,10 +20,11 @@ import weakref
 from typing import Any, Dict, MutableMapping, Optional, Tuple, Type
 
 from epochmeter import _frameworks, _protocol, _state
+from epochmeter._frameworks.own_training import OwnTraining
 from epochmeter._frameworks.wrapping import unseen, wrap
 from epochmeter._loop import Phase, batch_samples
 from epochmeter._quiet import guarded
-from epochmeter._recorder import Recorder, clock
+from epochmeter._recorder import clock
 
 _PACKAGES = ("lightning.pytorch", "pytorch_lightning")
 
@@ -60,13 +61,9 @@ def _counts(trainer: Any) -> Dict[str, Optional[int]]:
     }
 
 
-class LightningEvents:
+class LightningEvents(OwnTraining):
     """The callback's methods, for one Trainer."""
 
-    _recorder: Optional[Recorder] = None
-    _token: Optional[object] = None
-    _eval: Optional[Dict[str, _protocol.Real]] = None
-    _eval_began_ns = 0
     # When the last thing that is no loading of data was over, and the last that is part of no step.
     _since_ns = 0
     _apart_ns = 0
@@ -86,12 +83,6 @@ class LightningEvents:
         self._seen: Dict[str, Dict[str, Any]] = {"step": {}, "epoch": {}, "eval": {}}
         # What evaluations told last. Lightning computes it anew at later epochs, as another tensor.
         self._told: Dict[str, _protocol.Real] = {}
-
-    def _mine(self) -> Optional[Recorder]:
-        recorder = self._recorder
-        if recorder is None or recorder is not _state.current() or not recorder.training:
-            return None
-        return recorder if recorder.token is self._token else None
 
     def _news(self, trainer: Any, what: str, wait: bool) -> Dict[str, Any]:
         """Metrics that came since the last call with `what`; those on a GPU only if `wait`."""
@@ -239,8 +230,7 @@ class LightningEvents:
         if recorder is not None:
             self._close_eval(failed=True)
             self._seen["eval"] = _computed(trainer)
-            self._eval_began_ns = clock()
-            self._eval = recorder.phase_begin("eval")
+            self._open_eval(recorder)
 
     @guarded
     def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
@@ -257,10 +247,8 @@ class LightningEvents:
     on_test_end = on_validation_end
 
     def _close_eval(self, failed: bool = False) -> None:
-        values, self._eval = self._eval, None
+        super()._close_eval(failed)
         recorder = self._recorder
-        if values is not None and recorder is not None and recorder is _state.current():
-            recorder.phase_end("eval", values, self._eval_began_ns, failed)
         self._apart_ns = clock()
         if recorder is not None and not recorder.in_step:
             recorder.last_end_ns = max(recorder.last_end_ns, self._apart_ns)

@@ -14,9 +14,10 @@ import importlib
 from typing import Any, Dict, Mapping, Optional, Type
 
 from epochmeter import _protocol, _state
+from epochmeter._frameworks.own_training import OwnTraining
 from epochmeter._frameworks.wrapping import telling_failure, unseen, wrap
 from epochmeter._quiet import guarded
-from epochmeter._recorder import Recorder, clock
+from epochmeter._recorder import clock
 
 _NOT_SCALARS = ("step", "batch_size", "steps", "metrics")
 
@@ -41,21 +42,11 @@ def _count(value: Any) -> Optional[int]:
     return value if type(value) is int and value >= 0 else None
 
 
-class HapiMethods:
+class HapiMethods(OwnTraining):
     """The callback's methods; mixed with Paddle's own Callback class, which is known only late."""
 
     params: Dict[str, Any]
-    _recorder: Optional[Recorder] = None
-    _token: Optional[object] = None
-    _eval: Optional[Dict[str, _protocol.Real]] = None
-    _eval_began_ns = 0
     _ranks = 1
-
-    def _mine(self) -> Optional[Recorder]:
-        recorder = self._recorder
-        if recorder is None or recorder is not _state.current() or not recorder.training:
-            return None
-        return recorder if recorder.token is self._token else None
 
     @guarded
     def on_train_begin(self, logs: Any = None) -> None:
@@ -115,21 +106,13 @@ class HapiMethods:
         self._recorder = recorder = _state.join()
         if recorder is not None:
             self._close_eval(failed=True)
-            self._eval_began_ns = clock()
-            self._eval = recorder.phase_begin("eval")
+            self._open_eval(recorder)
 
     @guarded
     def on_eval_end(self, logs: Any = None) -> None:
         if self._eval is not None:
             self._eval.update(_protocol.scalars(_numbers(logs)))
         self._close_eval()
-
-    def _close_eval(self, failed: bool = False) -> None:
-        """Ends the open evaluation; one still open at a later begin was left by an exception."""
-        values, self._eval = self._eval, None
-        recorder = self._recorder
-        if values is not None and recorder is not None and recorder is _state.current():
-            recorder.phase_end("eval", values, self._eval_began_ns, failed)
 
 
 @functools.lru_cache(maxsize=None)

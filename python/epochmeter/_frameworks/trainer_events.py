@@ -13,8 +13,9 @@ import math
 from typing import Any, Dict, Mapping, Optional
 
 from epochmeter import _frameworks, _protocol, _state
+from epochmeter._frameworks.own_training import OwnTraining
 from epochmeter._quiet import guarded
-from epochmeter._recorder import Recorder, clock
+from epochmeter._recorder import clock
 
 # In the logs beside the values, and told by the event itself.
 _NOT_SCALARS = ("epoch", "step")
@@ -33,7 +34,7 @@ def _epoch_of(state: Any) -> int:
     return math.floor(float(getattr(state, "epoch", None) or 0.0) + 1e-6)
 
 
-class TrainerEvents:
+class TrainerEvents(OwnTraining):
     """The methods of a callback; `framework` names the library in the recording.
 
     `loader_hook` is the hook that watches the loaders of its training.
@@ -41,10 +42,6 @@ class TrainerEvents:
 
     framework = ""
     loader_hook = ""
-    _recorder: Optional[Recorder] = None
-    _token: Optional[object] = None
-    _eval: Optional[Dict[str, _protocol.Real]] = None
-    _eval_began_ns = 0
     # When the last thing that is no loading of data was over.
     _since_ns = 0
 
@@ -60,12 +57,6 @@ class TrainerEvents:
         if recorder is not None:
             recorder.train_end(status, error)
             recorder.log_apart(apart)
-
-    def _mine(self) -> Optional[Recorder]:
-        recorder = self._recorder
-        if recorder is None or recorder is not _state.current() or not recorder.training:
-            return None
-        return recorder if recorder.token is self._token else None
 
     def callbacks_are_through(self) -> None:
         """What comes now until the next step is loading of data."""
@@ -202,8 +193,7 @@ class TrainerEvents:
             return
         self._recorder = recorder = _state.join()
         if recorder is not None:
-            self._eval_began_ns = clock()
-            self._eval = recorder.phase_begin("eval")
+            self._open_eval(recorder)
 
     @guarded
     def eval_ends(self) -> None:
@@ -211,8 +201,5 @@ class TrainerEvents:
         self._close_eval(failed=True)
 
     def _close_eval(self, failed: bool = False) -> None:
-        values, self._eval = self._eval, None
-        recorder = self._recorder
-        if values is not None and recorder is not None and recorder is _state.current():
-            recorder.phase_end("eval", values, self._eval_began_ns, failed)
+        super()._close_eval(failed)
         self._forget_waiting()
