@@ -60,14 +60,11 @@ ProcessView LookAt(const model::Env& env, int32_t pid, size_t& threads) {
 }  // namespace
 
 std::optional<CpuSet> ParseCpuList(std::string_view text) {
+  const auto ranges = ParseCpuRanges(text, kMostCpus);
+  if (!ranges) return std::nullopt;
   CpuSet cpus;
-  for (const std::string_view part : base::Split(base::Trim(text), ',')) {
-    const size_t dash = part.find('-');
-    const auto first = base::ParseUint(part.substr(0, dash));
-    const auto last =
-        dash == std::string_view::npos ? first : base::ParseUint(part.substr(dash + 1));
-    if (!first || !last || *last < *first || *last >= kMostCpus) return std::nullopt;
-    for (uint64_t cpu = *first; cpu <= *last; ++cpu) cpus.insert(static_cast<int>(cpu));
+  for (const CpuRange& range : *ranges) {
+    for (uint64_t cpu = range.first; cpu <= range.last; ++cpu) cpus.insert(static_cast<int>(cpu));
   }
   return cpus;
 }

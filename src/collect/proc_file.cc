@@ -79,17 +79,25 @@ std::optional<uint64_t> NextUint(std::string_view& text) {
   return base::ParseUint(word);
 }
 
-std::optional<int> CountCpuList(std::string_view text) {
-  constexpr uint64_t kMostCpus = 1 << 20;
-  uint64_t count = 0;
+std::optional<std::vector<CpuRange>> ParseCpuRanges(std::string_view text, uint64_t most) {
+  std::vector<CpuRange> ranges;
   for (const std::string_view part : base::Split(base::Trim(text), ',')) {
     const size_t dash = part.find('-');
     const auto first = base::ParseUint(part.substr(0, dash));
     const auto last =
         dash == std::string_view::npos ? first : base::ParseUint(part.substr(dash + 1));
-    if (!first || !last || *last < *first || *last >= kMostCpus) return std::nullopt;
-    count += *last - *first + 1;
+    if (!first || !last || *last < *first || *last >= most) return std::nullopt;
+    ranges.push_back({*first, *last});
   }
+  return ranges;
+}
+
+std::optional<int> CountCpuList(std::string_view text) {
+  constexpr uint64_t kMostCpus = 1 << 20;
+  const auto ranges = ParseCpuRanges(text, kMostCpus);
+  if (!ranges) return std::nullopt;
+  uint64_t count = 0;
+  for (const CpuRange& range : *ranges) count += range.last - range.first + 1;
   return count <= kMostCpus ? std::optional(static_cast<int>(count)) : std::nullopt;
 }
 

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "base/unique_fd.h"
@@ -42,6 +43,12 @@ bool NextLine(std::string_view& text, std::string_view& line);
 bool NextWord(std::string_view& text, std::string_view& word);
 // The next word as a number, else nothing.
 std::optional<uint64_t> NextUint(std::string_view& text);
+// Both ends belong to the range.
+struct CpuRange {
+  uint64_t first, last;
+};
+// The ranges of a list such as "0-3,8"; nothing when it is not one, or names a CPU from `most` on.
+std::optional<std::vector<CpuRange>> ParseCpuRanges(std::string_view text, uint64_t most);
 // CPUs in a list such as "0-3,8"; nothing when it is not one.
 std::optional<int> CountCpuList(std::string_view text);
 

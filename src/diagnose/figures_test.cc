@@ -15,50 +15,54 @@ namespace {
 
 constexpr int64_t kSecond = base::kNsPerSecond;
 
+// A run of one GPU.
+struct GpuRun {
+  GpuRun() {
+    builder.Write(model::RunInfo{.run_id = "r", .boot_id = {}, .anchor = {}, .attributes = {}});
+    gpu = registry.AddEntity({.scope = model::Scope::kGpu,
+                              .name = "GPU-0",
+                              .labels = {{"gpu", "0"}, {"uuid", "GPU-0"}},
+                              .attributes = {}});
+  }
+  // 100 W at each of `power_s`, read each `period_s`.
+  void PutPower(const std::vector<int64_t>& power_s, int64_t period_s) {
+    const auto power = registry.AddSeries(gpu, model::gpu::kPower, period_s * kSecond);
+    for (const int64_t t_s : power_s) {
+      builder.Write(model::Samples{.t_ns = t_s * kSecond, .values = {{power, 100}}});
+    }
+  }
+  model::Report Finish(int64_t length_s) {
+    builder.Write(model::RunEnd{
+        .t_ns = length_s * kSecond, .reason = "exited", .exit_code = 0, .signal = {}});
+    return BuildReport(builder.Finish());
+  }
+
+  model::RunBuilder builder;
+  model::Registry registry{builder};
+  model::EntityId gpu = 0;
+};
+
 // The energy of a GPU without an energy counter, with 100 W at each of `power_s`, read each
 // `period_s`, in a run of `length_s`.
 std::optional<double> EnergyOf(const std::vector<int64_t>& power_s, int64_t period_s,
                                int64_t length_s) {
-  model::RunBuilder builder;
-  builder.Write(model::RunInfo{.run_id = "r", .boot_id = {}, .anchor = {}, .attributes = {}});
-  model::Registry registry(builder);
-  const model::EntityId gpu = registry.AddEntity({.scope = model::Scope::kGpu,
-                                                  .name = "GPU-0",
-                                                  .labels = {{"gpu", "0"}, {"uuid", "GPU-0"}},
-                                                  .attributes = {}});
-  const auto power = registry.AddSeries(gpu, model::gpu::kPower, period_s * kSecond);
-  for (const int64_t t_s : power_s) {
-    builder.Write(model::Samples{.t_ns = t_s * kSecond, .values = {{power, 100}}});
-  }
-  builder.Write(
-      model::RunEnd{.t_ns = length_s * kSecond, .reason = "exited", .exit_code = 0, .signal = {}});
-  const model::Report report = BuildReport(builder.Finish());
-  return report.gpus.at(0).energy_j;
+  GpuRun run;
+  run.PutPower(power_s, period_s);
+  return run.Finish(length_s).gpus.at(0).energy_j;
 }
 
 // The GPU of a run of `length_s` with an energy counter that read `energy_j` each second from 0 on,
 // and, from there on, 100 W at each of `power_s`.
 model::GpuStats ByCounter(const std::vector<double>& energy_j, const std::vector<int64_t>& power_s,
                           int64_t length_s) {
-  model::RunBuilder builder;
-  builder.Write(model::RunInfo{.run_id = "r", .boot_id = {}, .anchor = {}, .attributes = {}});
-  model::Registry registry(builder);
-  const model::EntityId gpu = registry.AddEntity({.scope = model::Scope::kGpu,
-                                                  .name = "GPU-0",
-                                                  .labels = {{"gpu", "0"}, {"uuid", "GPU-0"}},
-                                                  .attributes = {}});
-  const auto energy = registry.AddSeries(gpu, model::gpu::kEnergy, kSecond);
-  const auto power = registry.AddSeries(gpu, model::gpu::kPower, kSecond);
+  GpuRun run;
+  const auto energy = run.registry.AddSeries(run.gpu, model::gpu::kEnergy, kSecond);
   for (size_t i = 0; i < energy_j.size(); ++i) {
-    builder.Write(model::Samples{.t_ns = static_cast<int64_t>(i) * kSecond,
-                                 .values = {{energy, energy_j[i]}}});
+    run.builder.Write(model::Samples{.t_ns = static_cast<int64_t>(i) * kSecond,
+                                     .values = {{energy, energy_j[i]}}});
   }
-  for (const int64_t t_s : power_s) {
-    builder.Write(model::Samples{.t_ns = t_s * kSecond, .values = {{power, 100}}});
-  }
-  builder.Write(
-      model::RunEnd{.t_ns = length_s * kSecond, .reason = "exited", .exit_code = 0, .signal = {}});
-  return BuildReport(builder.Finish()).gpus.at(0);
+  run.PutPower(power_s, 1);
+  return run.Finish(length_s).gpus.at(0);
 }
 
 TEST(Energy, AcrossAResetOfItsCounterComesFromPowerOrIsUnknown) {

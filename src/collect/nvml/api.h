@@ -68,12 +68,9 @@ struct Api {
   NvmlReturn (*max_pcie_width)(NvmlDevice, uint32_t*);
   NvmlReturn (*pcie_replays)(NvmlDevice, uint32_t*);
   NvmlReturn (*nvlink_state)(NvmlDevice, uint32_t link, uint32_t* active);
-  NvmlReturn (*ecc_mode)(NvmlDevice, uint32_t* current, uint32_t* pending);
   NvmlReturn (*ecc_errors)(NvmlDevice, uint32_t error, uint32_t counter, uint64_t*);
   NvmlReturn (*remapped_rows)(NvmlDevice, uint32_t* corrected, uint32_t* uncorrected,
                               uint32_t* pending, uint32_t* failed);
-  NvmlReturn (*retired_pages)(NvmlDevice, uint32_t cause, uint32_t* count, uint64_t* addresses);
-  NvmlReturn (*retired_pending)(NvmlDevice, uint32_t*);
   NvmlReturn (*clock)(NvmlDevice, uint32_t, uint32_t*);
   NvmlReturn (*max_clock)(NvmlDevice, uint32_t, uint32_t*);
   NvmlReturn (*clock_event_reasons)(NvmlDevice, uint64_t*);
@@ -81,7 +78,6 @@ struct Api {
   NvmlReturn (*compute_processes)(NvmlDevice, uint32_t*, void*);
   NvmlReturn (*graphics_processes)(NvmlDevice, uint32_t*, void*);
   NvmlReturn (*mps_processes)(NvmlDevice, uint32_t*, void*);
-  NvmlReturn (*process_details)(NvmlDevice, NvmlProcessDetailListV1*);
   NvmlReturn (*process_utilization)(NvmlDevice, NvmlProcessUtilizationSample*, uint32_t* count,
                                     uint64_t last_seen_us);
   NvmlReturn (*processes_utilization)(NvmlDevice, NvmlProcessesUtilizationInfoV1*);
@@ -96,10 +92,6 @@ struct Api {
   NvmlReturn (*supported_events)(NvmlDevice, uint64_t*);
   NvmlReturn (*register_events)(NvmlDevice, uint64_t types, NvmlEventSet);
   NvmlReturn (*event_wait)(NvmlEventSet, NvmlEventData*, uint32_t timeout_ms);
-  NvmlReturn (*system_event_set_create)(NvmlSystemEventSetRequestV1*);
-  NvmlReturn (*system_event_set_free)(NvmlSystemEventSetRequestV1*);
-  NvmlReturn (*register_system_events)(NvmlSystemRegisterEventsV1*);
-  NvmlReturn (*system_event_wait)(NvmlSystemEventWaitV1*);
   NvmlReturn (*gpm_support)(NvmlDevice, NvmlGpmSupport*);
   NvmlReturn (*gpm_sample_alloc)(NvmlGpmSample*);
   NvmlReturn (*gpm_sample_free)(NvmlGpmSample);

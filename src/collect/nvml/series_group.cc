@@ -166,10 +166,6 @@ void SeriesGroup::TellLost(const Device& device, int64_t t_ns) {
   }
 }
 
-void SeriesGroup::Unlatch(const Device& device, size_t call) {
-  StateOf(device).calls[call].latched = false;
-}
-
 void SeriesGroup::Unsupported(const Device& device, size_t call, const std::string& reason,
                               int64_t t_ns) {
   PerDevice& state = StateOf(device);

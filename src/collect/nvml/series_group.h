@@ -54,8 +54,6 @@ class SeriesGroup {
   void Failed(const Device& device, size_t call, NvmlReturn rc, int64_t t_ns);
   // Tells of each series of a lost device that it has no values.
   void TellLost(const Device& device, int64_t t_ns);
-  // Lets a latched call be made again.
-  void Unlatch(const Device& device, size_t call);
   // No value now, for a reason that may pass at the next reading.
   void Absent(const Device& device, size_t call, const std::string& reason, int64_t t_ns);
 

@@ -69,10 +69,6 @@ void BindSystem(const Binder& binder, Api* api) {
   binder.Bind(&api->supported_events, {"nvmlDeviceGetSupportedEventTypes"});
   binder.Bind(&api->register_events, {"nvmlDeviceRegisterEvents"});
   binder.Bind(&api->event_wait, {"nvmlEventSetWait_v2", "nvmlEventSetWait"});
-  binder.Bind(&api->system_event_set_create, {"nvmlSystemEventSetCreate"});
-  binder.Bind(&api->system_event_set_free, {"nvmlSystemEventSetFree"});
-  binder.Bind(&api->register_system_events, {"nvmlSystemRegisterEvents"});
-  binder.Bind(&api->system_event_wait, {"nvmlSystemEventSetWait"});
 }
 
 void BindIdentity(const Binder& binder, Api* api) {
@@ -136,18 +132,14 @@ void BindParts(const Binder& binder, Api* api) {
   binder.Bind(&api->max_pcie_width, {"nvmlDeviceGetMaxPcieLinkWidth"});
   binder.Bind(&api->pcie_replays, {"nvmlDeviceGetPcieReplayCounter"});
   binder.Bind(&api->nvlink_state, {"nvmlDeviceGetNvLinkState"});
-  binder.Bind(&api->ecc_mode, {"nvmlDeviceGetEccMode"});
   binder.Bind(&api->ecc_errors, {"nvmlDeviceGetTotalEccErrors"});
   binder.Bind(&api->remapped_rows, {"nvmlDeviceGetRemappedRows"});
-  binder.Bind(&api->retired_pages, {"nvmlDeviceGetRetiredPages"});
-  binder.Bind(&api->retired_pending, {"nvmlDeviceGetRetiredPagesPendingStatus"});
   binder.Bind(&api->gpm_support, {"nvmlGpmQueryDeviceSupport"});
   binder.Bind(&api->gpm_sample_alloc, {"nvmlGpmSampleAlloc"});
   binder.Bind(&api->gpm_sample_free, {"nvmlGpmSampleFree"});
   binder.Bind(&api->gpm_sample_get, {"nvmlGpmSampleGet"});
   binder.Bind(&api->gpm_mig_sample_get, {"nvmlGpmMigSampleGet"});
   binder.Bind(&api->gpm_metrics_get, {"nvmlGpmMetricsGet"});
-  binder.Bind(&api->process_details, {"nvmlDeviceGetRunningProcessDetailList"});
   binder.Bind(&api->process_utilization, {"nvmlDeviceGetProcessUtilization"});
   binder.Bind(&api->processes_utilization, {"nvmlDeviceGetProcessesUtilizationInfo"});
 }
