@@ -2,6 +2,7 @@
 #include "cli/log_capture.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "base/clock.h"
@@ -20,6 +21,13 @@ bool LogCapture::Admit(int64_t t_ns, size_t bytes) {
   if (static_cast<double>(bytes) > budget_) return false;
   budget_ -= static_cast<double>(bytes);
   return true;
+}
+
+void LogCapture::TakePacket(std::string_view packet) {
+  CaptureHeader header;
+  if (packet.size() < sizeof header) return;
+  std::memcpy(&header, packet.data(), sizeof header);
+  Take(header, packet.substr(sizeof header));
 }
 
 void LogCapture::Take(const CaptureHeader& header, std::string_view bytes) {

@@ -13,7 +13,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
-#include <cstring>
 #include <iterator>
 #include <memory>
 
@@ -321,11 +320,8 @@ class Recorder {
       const ssize_t n = ::recv(channels_.capture, packet, sizeof packet, MSG_DONTWAIT);
       if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
       if (n <= 0) channels_.capture = -1;  // nobody sends any more
-      if (n < static_cast<ssize_t>(sizeof(CaptureHeader))) return;
-      CaptureHeader header;
-      std::memcpy(&header, packet, sizeof header);
-      capture_->Take(header,
-                     std::string_view(packet, static_cast<size_t>(n)).substr(sizeof header));
+      if (n <= 0) return;
+      capture_->TakePacket(std::string_view(packet, static_cast<size_t>(n)));
     }
   }
 

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/sampler_link.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <cstdlib>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
-#include "base/bytes.h"
 #include "base/clock.h"
-#include "base/unique_fd.h"
-#include "cli/helper_output.h"
+#include "base/strings.h"
 #include "cli/messages.h"
-#include "runfile/record_codec.h"
+#include "cli/sampler_channel.h"
+#include "cli/sampler_child.h"
+#include "cli/sampler_records.h"
 
 namespace epochmeter::cli {
 namespace {
@@ -31,90 +31,60 @@ constexpr int64_t kLongestRestartNs = 60 * base::kNsPerSecond;
 constexpr int64_t kLongestSilenceNs = 30 * base::kNsPerSecond;
 constexpr int64_t kLastSampleNs = 300 * base::kNsPerMs;
 constexpr size_t kLongestPacket = 256 * 1024;
+// One look takes no more than this many: a sampler gone wild must not keep the recorder.
+constexpr int kPacketsALook = 64;
+// A process that closed its channel is about to end; one that does not is killed after this.
+constexpr int64_t kLastBreathNs = 500 * base::kNsPerMs;
+constexpr int64_t kLookForEndNs = 2 * base::kNsPerMs;
+// A library that writes to our channel by mistake costs these packets only; more is no mistake.
+constexpr int kMostBadPackets = 100;
 
-// Passes records on and notes which series they name, for when the sampler dies.
-class SeenSeriesSink : public model::Sink {
- public:
-  explicit SeenSeriesSink(model::Sink& out) : out_(out) {}
-  void Write(const model::Record& record) override {
-    if (const auto* samples = std::get_if<model::Samples>(&record)) {
-      for (const model::SampleValue& value : samples->values) MarkLive(value.series);
-    }
-    out_.Write(record);
-  }
-  void TellGone(int64_t t_ns, const std::string& detail) {
-    for (model::SeriesId id = 0; id < live_.size(); ++id) {
-      if (!live_[id]) continue;
-      live_[id] = false;
-      out_.Write(model::SeriesState{.t_ns = t_ns,
-                                    .series = id,
-                                    .condition = model::SeriesCondition::kSourceGone,
-                                    .detail = detail});
-      gone_.resize(std::max(gone_.size(), live_.size()));
-      gone_[id] = true;
-    }
-  }
-
- private:
-  void MarkLive(model::SeriesId id) {
-    if (live_.size() <= id) live_.resize(id + 1);
-    live_[id] = true;
-    if (id >= gone_.size() || !gone_[id]) return;
-    gone_[id] = false;
-    out_.Write(model::SeriesState{.t_ns = base::MonotonicNs(),
-                                  .series = id,
-                                  .condition = model::SeriesCondition::kOk,
-                                  .detail = "the sampler is back"});
-  }
-  model::Sink& out_;
-  std::vector<bool> live_, gone_;
-};
+// How long the sampler may be silent; tests set less than the 30 s.
+int64_t LongestSilenceNs() {
+  const char* value = std::getenv("EPOCHMETER_SAMPLER_SILENCE_MS");
+  const auto ms = base::ParseInt(value != nullptr ? value : "");
+  return ms && *ms > 0 ? *ms * base::kNsPerMs : kLongestSilenceNs;
+}
 
 // In the thread of the recorder; only Stop waits, and has a limit. Times are monotonic.
 class Link : public SamplerLink {
  public:
   Link(model::Registry& registry, model::Sink& sink, const RunSettings& settings)
-      : registry_(registry),
-        sink_(sink),
-        interval_ns_(settings.interval_ns),
-        all_gpus_(settings.all_gpus) {}
-  ~Link() override { Kill(); }
+      : sink_(sink),
+        records_(registry, sink),
+        silence_ns_(std::max(LongestSilenceNs(), 10 * settings.interval_ns)),
+        task_{
+            .interval_ns = settings.interval_ns, .training_pid = 0, .all_gpus = settings.all_gpus} {
+  }
 
   void Start(int32_t training_pid) override {
-    training_pid_ = training_pid;
-    if (pid_ < 0) Spawn();
+    task_.training_pid = training_pid;
+    if (!child_.running()) Spawn();
   }
-  int fd() const override { return channel_.get(); }
+  int fd() const override { return closed_at_ns_ > 0 ? -1 : child_.channel(); }
 
   int64_t NextDueNs() const override {
-    if (pid_ > 0) return last_heard_ns_ + SilenceNs();
+    if (closed_at_ns_ > 0) return base::MonotonicNs() + kLookForEndNs;
+    if (child_.running()) return last_heard_ns_ + silence_ns_;
     return restart_at_ns_ > 0 ? restart_at_ns_ : INT64_MAX;
   }
 
   void Maintain(int64_t now_ns) override {
     TellOutput(now_ns, false);
-    if (channel_.valid() && !Receive()) {
-      Reap("the sampler process ended");
-    } else if (pid_ > 0 && now_ns - last_heard_ns_ > SilenceNs()) {
-      ::kill(pid_, SIGKILL);
-      Reap("the driver did not answer for " +
-           base::FormatDuration(base::SecondsFromNs(SilenceNs())));
-    }
-    ReapDying();
-    if (pid_ < 0 && restart_at_ns_ > 0 && restart_at_ns_ <= now_ns) {
-      // One that is stuck in the driver can't be killed yet: two would wait for the same lock.
-      if (dying_pid_ > 0) {
-        restart_at_ns_ = now_ns + kFirstRestartNs;
-      } else {
-        Spawn();
-      }
+    if (child_.running()) Watch(now_ns);
+    TellBadPackets(now_ns, false);
+    child_.ReapDying();
+    if (child_.running() || restart_at_ns_ == 0 || restart_at_ns_ > now_ns) return;
+    if (child_.dying()) {
+      restart_at_ns_ = now_ns + kFirstRestartNs;
+    } else {
+      Spawn();
     }
   }
 
   void SampleNow() override {
-    if (!channel_.valid()) return;
-    [[maybe_unused]] const ssize_t n =
-        ::send(channel_.get(), &kSampleNow, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+    if (fd() < 0) return;
+    [[maybe_unused]] const ssize_t n = ::send(fd(), &kSampleNow, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
   }
 
   void NameGpu(const std::string& name) override {
@@ -125,62 +95,33 @@ class Link : public SamplerLink {
   void Stop() override {
     SampleNow();
     const int64_t asked_ns = base::MonotonicNs();
-    while (channel_.valid() && base::MonotonicNs() - asked_ns < kLastSampleNs) {
-      pollfd poll_one{.fd = channel_.get(), .events = POLLIN, .revents = 0};
+    while (fd() >= 0 && base::MonotonicNs() - asked_ns < kLastSampleNs) {
+      pollfd poll_one{.fd = fd(), .events = POLLIN, .revents = 0};
       if (::poll(&poll_one, 1, 20) > 0 && !Receive()) break;
-      if (last_sample_ns_ >= asked_ns) break;
+      if (records_.last_sample_ns() >= asked_ns) break;
     }
-    if (channel_.valid()) Receive();
+    if (fd() >= 0) Receive();
+    TellBadPackets(base::MonotonicNs(), true);
     TellOutput(base::MonotonicNs(), true);
-    Kill();
+    child_.Kill();
     restart_at_ns_ = 0;
   }
 
  private:
   void SendName(const std::string& name) {
-    if (!channel_.valid()) return;
+    if (fd() < 0) return;
     const std::string message = kGpuNamed + name;
     [[maybe_unused]] const ssize_t n =
-        ::send(channel_.get(), message.data(), message.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+        ::send(fd(), message.data(), message.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
   }
 
-  int64_t SilenceNs() const { return std::max(kLongestSilenceNs, 10 * interval_ns_); }
-
   void Spawn() {
-    int ends[2];
-    last_heard_ns_ = base::MonotonicNs();
-    if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return Delay();
-    channel_ = base::UniqueFd(ends[0]);
-    const base::UniqueFd theirs(ends[1]);
-    // Only async-signal-safe calls between fork and exec: other threads are running.
-    std::vector<std::string> words = {
-        "epochmeter",    "internal-sampler",           "--channel",  std::to_string(theirs.get()),
-        "--interval-ns", std::to_string(interval_ns_), "--root-pid", std::to_string(training_pid_)};
-    if (all_gpus_) words.emplace_back("--all-gpus");
-    std::vector<char*> argv;
-    argv.reserve(words.size() + 1);
-    for (std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
-    argv.push_back(nullptr);
-    const int bytes = 1 << 20;
-    ::setsockopt(theirs.get(), SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
-    const int printed = output_.Make();
-    pid_ = ::fork();
-    if (pid_ == 0) {
-      if (printed >= 0) ::dup2(printed, STDOUT_FILENO);
-      if (printed >= 0) ::dup2(printed, STDERR_FILENO);
-      const int fd = theirs.get();
-      ::fcntl(fd, F_SETFD, 0);
-      ::execv("/proc/self/exe", argv.data());
-      ::_exit(127);
-    }
-    output_.Started(base::MonotonicNs());
-    if (pid_ < 0) {
-      channel_.Reset();
-      return Delay();
-    }
+    last_heard_ns_ = started_ns_ = base::MonotonicNs();
+    closed_at_ns_ = 0;
+    bad_in_a_life_ = 0;
+    if (!child_.Start(task_)) return Delay();
     for (const std::string& name : named_gpus_) SendName(name);
-    started_ns_ = base::MonotonicNs();
-    remap_ = std::make_unique<model::RemapSink>(registry_, seen_);
+    records_.Restart();
   }
 
   // Each death in a row doubles the wait; a minute of life makes it short again.
@@ -189,102 +130,132 @@ class Link : public SamplerLink {
     delay_ns_ = std::min(2 * delay_ns_, kLongestRestartNs);
   }
 
-  // False at the end of the stream.
-  bool Receive() {
-    for (;;) {
-      packet_.resize(kLongestPacket);
-      const ssize_t n = ::recv(channel_.get(), packet_.data(), packet_.size(), MSG_DONTWAIT);
-      if (n == 0) return false;
-      if (n < 0) return errno == EAGAIN || errno == EINTR;
-      last_heard_ns_ = base::MonotonicNs();
-      if (last_heard_ns_ - started_ns_ > kLongestRestartNs) delay_ns_ = kFirstRestartNs;
-      Decode(std::string_view(packet_).substr(0, static_cast<size_t>(n)));
+  // Notices the end of the process, silence and garbage.
+  void Watch(int64_t now_ns) {
+    if (closed_at_ns_ == 0 && !Receive()) closed_at_ns_ = now_ns;
+    if (closed_at_ns_ > 0) {
+      const std::optional<int> status = child_.Ended();
+      if (status) return Gone("the sampler process " + DescribeEnd(*status), status);
+      if (now_ns - closed_at_ns_ < kLastBreathNs) return;
+      Gone("the sampler process closed its channel", std::nullopt);
+    } else if (now_ns - last_heard_ns_ > silence_ns_) {
+      Gone(
+          "the driver did not answer for " + base::FormatDuration(base::SecondsFromNs(silence_ns_)),
+          std::nullopt);
+    } else if (bad_in_a_life_ > kMostBadPackets) {
+      Gone("the sampler process sent what is no record", std::nullopt);
     }
   }
 
-  // A record of an unknown kind is passed over; one that is cut off ends its packet.
-  void Decode(std::string_view bytes) {
-    base::ByteReader reader(bytes);
-    model::Record record;
-    for (;;) {
-      const runfile::DecodeStatus status = runfile::DecodeRecord(reader, &record);
-      if (status == runfile::DecodeStatus::kIncomplete) return;
-      if (status != runfile::DecodeStatus::kRecord) continue;
-      // A source may write samples of an earlier time as well.
-      if (const auto* samples = std::get_if<model::Samples>(&record)) {
-        last_sample_ns_ = std::max(last_sample_ns_, samples->t_ns);
+  // False at the end of the stream.
+  bool Receive() {
+    for (int i = 0; i < kPacketsALook; ++i) {
+      packet_.resize(kLongestPacket);
+      const ssize_t n = ::recv(child_.channel(), packet_.data(), packet_.size(), MSG_DONTWAIT);
+      if (n == 0) return false;
+      if (n < 0) return errno == EAGAIN || errno == EINTR;
+      const auto size = static_cast<size_t>(n);
+      const auto records = OpenPacket(std::string_view(packet_).substr(0, size));
+      if (records && TakeRecords(*records)) {
+        last_heard_ns_ = base::MonotonicNs();
+        if (last_heard_ns_ - started_ns_ > kLongestRestartNs) delay_ns_ = kFirstRestartNs;
+      } else {
+        ++bad_in_a_life_;
+        bad_bytes_ += size;
       }
-      remap_->Write(record);
     }
+    return true;
+  }
+
+  bool TakeRecords(std::string_view packet) {
+    const int64_t before_ns = records_.last_sample_ns();
+    const bool good = records_.Take(packet);
+    if (away_since_ns_ > 0 && records_.last_sample_ns() > before_ns) TellBack();
+    return good;
   }
 
   // Its series end with the reason, so that no mean bridges the time without it.
-  void Reap(const std::string& why) {
-    channel_.Reset();
-    KillProcess();
-    const std::string& detail = why;
+  void Gone(const std::string& why, std::optional<int> wait_status) {
+    closed_at_ns_ = 0;
+    child_.Kill();
     const int64_t now_ns = base::MonotonicNs();
-    seen_.TellGone(now_ns, detail);
+    if (away_since_ns_ == 0) away_since_ns_ = last_heard_ns_;
+    ++deaths_;
+    records_.TellGone(now_ns, why);
     TellOutput(now_ns, true);
-    sink_.Write(model::Event{.t_ns = now_ns,
-                             .kind = model::EventKind::kSource,
-                             .rank = {},
-                             .epoch = {},
-                             .step = {},
-                             .name = "sampler",
-                             .fields = {{.key = "state", .value = std::string("gone")},
-                                        {.key = "detail", .value = detail}}});
+    std::vector<model::EventField> fields = {
+        {.key = "detail", .value = why},
+        {.key = "times", .value = deaths_},
+        {.key = "silent_s", .value = base::SecondsFromNs(now_ns - last_heard_ns_)}};
+    if (wait_status && WIFSIGNALED(*wait_status)) {
+      fields.push_back({.key = "signal", .value = int64_t{WTERMSIG(*wait_status)}});
+    } else if (wait_status) {
+      fields.push_back({.key = "exit_code", .value = int64_t{WEXITSTATUS(*wait_status)}});
+    }
+    TellState(now_ns, "gone", std::move(fields));
     Delay();
   }
 
-  void Kill() {
-    channel_.Reset();
-    KillProcess();
+  void TellBack() {
+    const int64_t now_ns = base::MonotonicNs();
+    const int64_t away_ns = now_ns - std::exchange(away_since_ns_, 0);
+    TellState(now_ns, "back",
+              {{.key = "away_s", .value = base::SecondsFromNs(away_ns)},
+               {.key = "times", .value = std::exchange(deaths_, 0)}});
+  }
+
+  void TellState(int64_t now_ns, const std::string& state, std::vector<model::EventField> fields) {
+    fields.insert(fields.begin(), {.key = "state", .value = state});
+    Tell(now_ns, "sampler", std::move(fields));
   }
 
   // A driver's library may print, a stub does at each call; the training's stderr is not for it.
   void TellOutput(int64_t now_ns, bool ended) {
-    const std::string text = output_.Take(now_ns, ended);
-    if (text.empty()) return;
+    const std::string text = child_.TakeOutput(now_ns, ended);
+    if (!text.empty()) Tell(now_ns, "sampler.output", {{.key = "detail", .value = text}});
+  }
+
+  void Tell(int64_t now_ns, const std::string& name, std::vector<model::EventField> fields) {
     sink_.Write(model::Event{.t_ns = now_ns,
                              .kind = model::EventKind::kSource,
                              .rank = {},
                              .epoch = {},
                              .step = {},
-                             .name = "sampler.output",
-                             .fields = {{.key = "detail", .value = text}}});
+                             .name = name,
+                             .fields = std::move(fields)});
   }
 
-  // Never waits: a process that hangs in the driver dies when the driver lets it.
-  void KillProcess() {
-    if (pid_ <= 0) return;
-    ::kill(pid_, SIGKILL);
-    dying_pid_ = std::exchange(pid_, -1);
-    ReapDying();
+  // At most one a second.
+  void TellBadPackets(int64_t now_ns, bool last) {
+    if (bad_bytes_ == 0 || (!last && now_ns - bad_told_ns_ < base::kNsPerSecond)) return;
+    bad_told_ns_ = now_ns;
+    sink_.Write(model::Loss{
+        .t_ns = now_ns,
+        .severity = model::LossSeverity::kDataLoss,
+        .kind = "sampler.garbage",
+        .count = std::exchange(bad_bytes_, 0),
+        .detail = "bytes from the sampler process that are no record",
+        .help =
+            "The driver's library writes where it must not; try another version of the driver."});
   }
 
-  void ReapDying() {
-    if (dying_pid_ > 0 && ::waitpid(dying_pid_, nullptr, WNOHANG) != 0) dying_pid_ = -1;
-  }
-
-  model::Registry& registry_;
   model::Sink& sink_;
-  int64_t interval_ns_;
-  bool all_gpus_;
+  SamplerRecords records_;
+  const int64_t silence_ns_;
+  SamplerChild::Task task_;
   std::set<std::string> named_gpus_;
-  HelperOutput output_;
-  int32_t training_pid_ = 0;
-  pid_t pid_ = -1;
-  pid_t dying_pid_ = -1;  // killed, not yet dead
-  base::UniqueFd channel_;
-  SeenSeriesSink seen_{sink_};
-  std::unique_ptr<model::RemapSink> remap_;
+  SamplerChild child_;
   std::string packet_;
   int64_t last_heard_ns_ = 0;
-  int64_t last_sample_ns_ = 0;
   int64_t started_ns_ = 0;
+  int64_t closed_at_ns_ = 0;   // the channel's end was seen, the process's not yet
+  int64_t away_since_ns_ = 0;  // 0: it is there, or was never heard of
+  int64_t deaths_ = 0;         // since then
   int64_t restart_at_ns_ = 0;
   int64_t delay_ns_ = kFirstRestartNs;
+  int bad_in_a_life_ = 0;
+  uint64_t bad_bytes_ = 0;  // not yet told
+  int64_t bad_told_ns_ = 0;
 };
 
 }  // namespace
