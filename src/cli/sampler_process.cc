@@ -3,6 +3,7 @@
 
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -11,17 +12,16 @@
 #include <cerrno>
 #include <csignal>
 
-#include "base/bytes.h"
 #include "base/clock.h"
 #include "base/strings.h"
 #include "base/unique_fd.h"
 #include "cli/messages.h"
 #include "cli/process_priority.h"
+#include "cli/sampler_channel.h"
 #include "collect/nvml/session.h"
 #include "collect/schedule.h"
 #include "collect/sources.h"
 #include "model/registry.h"
-#include "runfile/record_codec.h"
 
 namespace epochmeter::cli {
 namespace {
@@ -35,68 +35,8 @@ constexpr FlagSpec kFlags[] = {
      .help = "those of others, too",
      .kind = FlagKind::kSwitch},
 };
-// A packet must fit the socket buffer (about 200 KiB); a record of ours is far below.
-constexpr size_t kPacketBytes = 60 * 1024;
 // For so long after SIGUSR1 nothing of the driver is open: enough to reset or reconfigure a GPU.
 constexpr int64_t kReleaseNs = 60 * base::kNsPerSecond;
-
-// Encodes records and sends them in packets. A full buffer means that the recorder stands still:
-// samples are dropped and counted, definitions are kept until they fit.
-class ChannelSink : public model::Sink {
- public:
-  explicit ChannelSink(int channel) : channel_(channel) {}
-
-  void Write(const model::Record& record) override {
-    base::ByteWriter bytes;
-    runfile::EncodeRecord(record, bytes);
-    const bool definition = !std::holds_alternative<model::Samples>(record);
-    if (!definition && waiting_.size() > kPacketBytes) {
-      ++dropped_;
-      return;
-    }
-    if (waiting_.size() + bytes.size() > kPacketBytes && packet_end_ != waiting_.size()) Cut();
-    waiting_ += bytes.bytes();
-  }
-
-  // False when the recorder is gone.
-  bool Send() {
-    Cut();
-    while (!packets_.empty()) {
-      const ssize_t n =
-          ::send(channel_, waiting_.data(), packets_.front(), MSG_DONTWAIT | MSG_NOSIGNAL);
-      if (n < 0) return errno == EAGAIN || errno == EINTR || errno == ENOBUFS;
-      waiting_.erase(0, packets_.front());
-      packet_end_ -= packets_.front();
-      packets_.erase(packets_.begin());
-    }
-    ReportDrops();
-    return true;
-  }
-
- private:
-  void Cut() {
-    if (waiting_.size() > packet_end_) packets_.push_back(waiting_.size() - packet_end_);
-    packet_end_ = waiting_.size();
-  }
-
-  void ReportDrops() {
-    if (dropped_ == 0) return;
-    const model::Loss loss{
-        .t_ns = base::MonotonicNs(),
-        .severity = model::LossSeverity::kDataLoss,
-        .kind = "sampler.dropped_ticks",
-        .count = std::exchange(dropped_, 0),
-        .detail = "ticks of the GPU sampler",
-        .help = "The recorder did not read for some time; is the node overloaded?"};
-    Write(loss);
-  }
-
-  int channel_;
-  std::string waiting_;  // encoded, cut into packets up to packet_end_
-  size_t packet_end_ = 0;
-  std::vector<size_t> packets_;  // sizes, in order
-  uint64_t dropped_ = 0;
-};
 
 // SIGUSR1, taken as a descriptor: an NVML call is never interrupted by it. Without a descriptor
 // (none are left) the signal has no effect.
@@ -153,6 +93,9 @@ int RunSampler(const Arguments& arguments) {
   const auto tick_ns = base::ParseInt(arguments.Value("interval-ns").value_or(""));
   const auto root_pid = base::ParseInt(arguments.Value("root-pid").value_or("0"));
   if (!channel || !tick_ns || !root_pid || *tick_ns <= 0) return kExitUsage;
+  // A driver that crashes at each start must not fill the training's folder.
+  const rlimit no_core{.rlim_cur = 0, .rlim_max = 0};
+  ::setrlimit(RLIMIT_CORE, &no_core);
   LowerPriority();
   ReleaseRequests release;
   const model::Env env;

@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
+#include <utility>
 
+#include "base/clock.h"
 #include "base/strings.h"
 
 namespace epochmeter::diagnose {
@@ -32,8 +35,23 @@ bool IsGpuTrouble(const Event& event) {
 
 bool IsIncident(const Event& event) {
   if (event.kind == EventKind::kProcess) return event.name == kOomKill;
-  const bool sampler = event.kind == EventKind::kSource && event.name == "sampler";
-  return IsGpuTrouble(event) || (sampler && event.Text("state") == "gone");
+  const bool clock = event.name == "clock.jumped" || event.name == "clock.suspended";
+  return IsGpuTrouble(event) || (event.kind == EventKind::kSource && clock);
+}
+
+// Processes of ours that are started again, and what was not done while one was away.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kHelpers = {
+    {{"sampler", "GPUs were not read"}, {"relay", "output was not passed on"}}};
+
+const std::pair<std::string_view, std::string_view>* HelperOf(const Event& event) {
+  if (event.kind != EventKind::kSource || !event.Text("state")) return nullptr;
+  const auto helper = std::find_if(kHelpers.begin(), kHelpers.end(),
+                                   [&](const auto& known) { return known.first == event.name; });
+  return helper == kHelpers.end() ? nullptr : &*helper;
+}
+
+std::string SignedDuration(double seconds) {
+  return (seconds < 0 ? "" : "+") + base::FormatDuration(seconds);
 }
 
 std::string OomText(const Event& event) {
@@ -50,8 +68,66 @@ std::string TextOf(const Event& event) {
   if (const auto xid = event.Number("xid")) {
     return "the driver reported XID " + std::to_string(static_cast<int64_t>(*xid));
   }
-  const std::string detail(event.Text("detail").value_or("reported by the driver"));
-  return event.name == "sampler" ? "GPUs were not read for a while: " + detail : detail;
+  if (event.name == "clock.jumped") {
+    return "the wall clock was set by " + SignedDuration(event.Number("by_s").value_or(0)) +
+           "; times of day follow it, durations do not";
+  }
+  if (event.name == "clock.suspended") {
+    return "the machine was suspended for " +
+           base::FormatDuration(event.Number("for_s").value_or(0)) +
+           ": nothing ran and nothing was recorded, and durations leave that time out";
+  }
+  return std::string(event.Text("detail").value_or("reported by the driver"));
+}
+
+// The time from the first end of a helper until it works again: one incident, however often it
+// ended in between.
+struct Absence {
+  const Event* first = nullptr;
+  std::string_view what;
+  int64_t ends = 0;
+  std::vector<std::string> reasons;  // each once
+  std::optional<double> away_s;      // nothing: it never came back
+
+  void Add(const Event& event) {
+    ++ends;
+    std::string reason(event.Text("detail").value_or("no reason was given"));
+    if (std::find(reasons.begin(), reasons.end(), reason) == reasons.end()) {
+      reasons.push_back(std::move(reason));
+    }
+  }
+  // A hang is noticed only after some silence.
+  int64_t BeginNs() const {
+    const double silent_s = first->Number("silent_s").value_or(0);
+    return first->t_ns - static_cast<int64_t>(silent_s * static_cast<double>(base::kNsPerSecond));
+  }
+  std::string Words() const {
+    std::string text(what);
+    text += away_s ? " for " + base::FormatDuration(*away_s) : std::string(" from then on");
+    if (ends > 1) text += ", after " + std::to_string(ends) + " ends of it";
+    return text + ": " + base::Join(reasons, "; ");
+  }
+};
+
+// In the order of their begin.
+std::vector<Absence> FindAbsences(const model::Run& run) {
+  std::vector<Absence> list;
+  std::map<std::string, size_t, std::less<>> open;  // by helper: the place in the list
+  for (const Event& event : run.events) {
+    const auto* helper = HelperOf(event);
+    if (helper == nullptr) continue;
+    const auto known = open.find(event.name);
+    if (event.Text("state") == "gone") {
+      const size_t at = known != open.end() ? known->second : list.size();
+      if (at == list.size()) list.push_back({.first = &event, .what = helper->second});
+      open[event.name] = at;
+      list[at].Add(event);
+    } else if (known != open.end()) {
+      list[known->second].away_s = event.Number("away_s");
+      open.erase(known);
+    }
+  }
+  return list;
 }
 
 // The number of the row that spans the instant.
@@ -77,6 +153,13 @@ std::vector<Incident> FindIncidents(const model::Run& run,
                       .text = TextOf(event)};
     if (const auto gpu = event.Number("gpu")) incident.gpu = static_cast<int32_t>(*gpu);
     list.push_back(std::move(incident));
+  }
+  for (const Absence& absence : FindAbsences(run)) {
+    list.push_back({.t_ns = absence.BeginNs(),
+                    .epoch = EpochAt(absence.BeginNs(), rows),
+                    .gpu = {},
+                    .kind = absence.first->name,
+                    .text = absence.Words()});
   }
   std::stable_sort(list.begin(), list.end(),
                    [](const Incident& a, const Incident& b) { return a.t_ns < b.t_ns; });

@@ -62,10 +62,48 @@ TEST(Incidents, TellWhatWhenWhereAndInWhichEpoch) {
   EXPECT_EQ(list[0].text, "GPU is lost");
   EXPECT_EQ(list[1].text, "the driver reported XID 79");
   EXPECT_FALSE(list[1].epoch);
-  EXPECT_EQ(list[2].text, "GPUs were not read for a while: hung");
+  EXPECT_EQ(list[2].text, "GPUs were not read from then on: hung");
   EXPECT_EQ(list[3].text,
             "the kernel's out-of-memory killer ended a process in cgroup /job, above the job: "
             "perhaps another's");
+}
+
+Event OfHelper(int64_t t_s, const std::string& name, const std::string& state,
+               model::EventField field) {
+  return At(t_s, EventKind::kSource, name, {{"state", state}, std::move(field)});
+}
+
+TEST(Incidents, TellHowLongAHelperWasAwayAndHowOftenItEnded) {
+  const auto gone = [](int64_t t_s, const std::string& name, const std::string& why) {
+    return OfHelper(t_s, name, "gone", {"detail", why});
+  };
+  const model::Run run =
+      RunOf({gone(1, "sampler", "signal 11"), gone(2, "relay", "signal 9"),
+             gone(3, "sampler", "signal 6"), gone(4, "sampler", "signal 11"),
+             OfHelper(5, "relay", "back", {"away_s", 3.0}),
+             OfHelper(6, "sampler", "back", {"away_s", 5.5}), gone(9, "sampler", "signal 11")});
+  const std::vector<model::Incident> list = FindIncidents(run, {});
+  ASSERT_EQ(list.size(), 3U);
+  EXPECT_EQ(list[0].text, "GPUs were not read for 5.50 s, after 3 ends of it: signal 11; signal 6");
+  EXPECT_EQ(list[1].kind, "relay");
+  EXPECT_EQ(list[1].text, "output was not passed on for 3.00 s: signal 9");
+  EXPECT_EQ(list[2].text, "GPUs were not read from then on: no answer");
+  EXPECT_EQ(list[2].t_ns, 15 * kSecond) << "when it fell silent, not when that was noticed";
+}
+
+TEST(Incidents, TellThatTheWallClockWasSetAndTheMachineSuspended) {
+  const model::Run run = RunOf({At(2, EventKind::kSource, "clock.jumped", {{"by_s", -3600.25}}),
+                                At(3, EventKind::kSource, "clock.jumped", {{"by_s", 90000.0}}),
+                                At(4, EventKind::kSource, "clock.suspended", {{"for_s", 7200.0}})});
+  const std::vector<model::Incident> list = FindIncidents(run, {});
+  ASSERT_EQ(list.size(), 3U);
+  EXPECT_EQ(list[0].text,
+            "the wall clock was set by -1 h 00 min; times of day follow it, durations do not");
+  EXPECT_EQ(list[1].text,
+            "the wall clock was set by +25 h 00 min; times of day follow it, durations do not");
+  EXPECT_EQ(list[2].text,
+            "the machine was suspended for 2 h 00 min: nothing ran and nothing was recorded, and "
+            "durations leave that time out");
 }
 
 TEST(Incidents, AreNotWhatSourcesAndTheChoiceOfGpusSay) {
