@@ -207,7 +207,7 @@ def main() -> None:
     from epochmeter import _state
 
     recorder = _state.join()
-    print(f"events lost while nobody listened: {recorder.dropped if recorder else 'unknown'}")
+    print(f"events lost while nobody listened: {recorder._sender.dropped if recorder else 'unknown'}")
     os.rmdir(folder)
 
 

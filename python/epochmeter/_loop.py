@@ -55,7 +55,7 @@ def batch_samples(batch: Any, most: int) -> Optional[int]:
 
 
 class _Pass:
-    """One pass over a loader: its bookkeeping. Every method is safe to call at any time."""
+    """One pass over a loader: where it stands in the recording, and its beginning and end."""
 
     def __init__(
         self, recorder: Recorder, iterable: Any, epoch: Optional[int], batch_size: Optional[int]
@@ -63,25 +63,25 @@ class _Pass:
         self._recorder = recorder
         self._own_epoch = False
         # Samples of a step: told, or read from each batch where the loader's own number bounds it.
-        self._size = batch_size
-        self._most: Optional[int] = None
-        self._token = object()
+        self.size = batch_size
+        self.most: Optional[int] = None
+        # That of the training while the steps of this pass are told; no other one is ever it.
+        self.token = object()
         self._begin(iterable, epoch)
-        self._waiting_ns = clock()
 
     @guarded
     def _begin(self, iterable: Any, epoch: Optional[int]) -> None:
         recorder = self._recorder
         nominal = getattr(iterable, "batch_size", None)
         nominal = nominal if type(nominal) is int else None
-        if self._size is None:
-            self._most = nominal
+        if self.size is None:
+            self.most = nominal
         if not recorder.training or recorder.origin == "hook":
             recorder.train_begin(
                 "loop",
                 "client",
                 steps_per_epoch=length_of(iterable),
-                batch_size=self._size or nominal,
+                batch_size=self.size or nominal,
             )
         if not recorder.epoch_open or epoch is not None and epoch != recorder.epoch:
             self._own_epoch = True
@@ -90,49 +90,35 @@ class _Pass:
             else:
                 recorder.epoch_begin(int(epoch), 0 if epoch == 0 else None, "user")
         recorder.passes += 1
-        self._token = recorder.token
+        self.token = recorder.token
 
-    # The next two run at each step: guarded by hand, which saves a call.
-
-    def got(self, batch: Any) -> None:
-        """The loader gave a batch."""
-        recorder = self._recorder
-        if recorder.token is not self._token:
-            return
-        wait_ns = clock() - self._waiting_ns
+    def look_at(self, batch: Any) -> None:
+        """Takes the number of samples from the batch."""
         try:
-            if self._most is not None:
-                self._size = batch_samples(batch, self._most)
-            recorder.step_begin(wait_ns)
+            self.size = None
+            self.size = batch_samples(batch, self.most or 0)
         except Exception as error:
-            self._failed(error)
+            self.failed(error)
 
-    def done(self, partial: bool = False) -> None:
-        """The loop's body is through with the batch."""
-        t_ns = clock()
-        recorder = self._recorder
-        if recorder.token is self._token and recorder.in_step:
-            try:
-                recorder.step_end(t_ns, self._size, None, partial)
-            except Exception as error:
-                self._failed(error)
-            self._waiting_ns = clock()
-
-    def _failed(self, error: Exception) -> None:
+    def failed(self, error: Exception) -> None:
         _quiet.fault("steps()", error)
         if _quiet.broken():
-            self._token = object()
+            self.token = object()
 
     @guarded
     def end(self, finished: bool) -> None:
-        if not finished:
-            self.done(partial=True)
-        if self._recorder.token is not self._token:
+        recorder = self._recorder
+        if recorder.token is not self.token:
             return
+        if not finished and recorder.in_step:
+            try:
+                recorder.step_end(clock(), self.size, None, True)
+            except Exception as error:
+                self.failed(error)
         if self._own_epoch:
-            self._recorder.epoch_end(partial=not finished)
+            recorder.epoch_end(partial=not finished)
         elif not finished:
-            self._recorder.epoch_left_early = True
+            recorder.epoch_left_early = True
 
 
 class Steps(Generic[T]):
@@ -159,6 +145,7 @@ class Steps(Generic[T]):
     def _timed(self, recorder: Recorder) -> Iterator[T]:
         this = _Pass(recorder, self._iterable, self._epoch, self._batch_size)
         finished = False
+        began_ns = clock()
         # The batch is handed over by pop: a local name would keep it alive while the next one
         # loads.
         box: List[T] = []
@@ -170,9 +157,19 @@ class Steps(Generic[T]):
                 except StopIteration:
                     finished = True
                     return
-                this.got(box[0])
+                # In place what could be two methods: calls are a good part of a step's cost.
+                if recorder.token is this.token:
+                    recorder.in_step, recorder.wait_ns = True, clock() - began_ns
+                    if this.most is not None:
+                        this.look_at(box[0])
                 yield box.pop()
-                this.done()
+                t_ns = clock()
+                if recorder.token is this.token and recorder.in_step:
+                    try:
+                        recorder.step_end(t_ns, this.size)
+                    except Exception as error:
+                        this.failed(error)
+                    began_ns = clock()
         finally:
             this.end(finished)
 
@@ -236,6 +233,9 @@ def log(values: Optional[Mapping[str, Any]], scalars: Dict[str, Any]) -> None:
     try:
         if values:
             scalars = {**values, **scalars}
+        in_step = recorder.in_step and not recorder.phases
+        if in_step and _protocol.collect_plain(recorder.pending, scalars):
+            return
         for name, value in scalars.items():
             if type(value) is not float and type(value) is not int and _frameworks.on_device(value):
                 scalars = _without_devices(scalars)

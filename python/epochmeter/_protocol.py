@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Dict, List, Mapping, Optional, Union
+from typing import Any, Dict, Mapping, Optional, Tuple, Union
 
 VERSION = 1
 MAX_BYTES = 8192
@@ -77,6 +77,25 @@ def collect(box: Dict[str, Real], values: Mapping[str, Any]) -> None:
             box[key] = value
 
 
+def collect_plain(box: Dict[str, Real], values: Mapping[str, Any]) -> bool:
+    """As collect() for what is logged at each step: finite numbers under names that came before.
+
+    False when it was not that; then collect() is to have all of `values`.
+    """
+    if len(box) + len(values) > MAX_SCALARS:
+        return False
+    for key, value in values.items():
+        if type(value) is float:
+            if value - value != 0.0:
+                return False
+        elif type(value) is not int or not -(2**63) <= value < 2**63:
+            return False
+        if key not in _quoted:
+            return False
+        box[key] = value
+    return True
+
+
 def quote(value: str) -> str:
     """JSON string of a name, remembered."""
     known = _quoted.get(value)
@@ -100,11 +119,40 @@ def fragment(fields: Mapping[str, Any]) -> str:
 
 def scalars_fragment(values: Mapping[str, Real]) -> str:
     """Same text as fragment({"scalars": values}), several times faster; values come from real()."""
-    parts: List[str] = []
-    for key, value in values.items():
-        known = _quoted.get(key) or quote(key)
-        parts.append(f"{known}:{value!r}" if type(value) is not str else f'{known}:"{value}"')
+    parts = [
+        f'{quote(key)}:"{value}"' if type(value) is str else f"{quote(key)}:{value!r}"
+        for key, value in values.items()
+    ]
     return ',"scalars":{' + ",".join(parts) + "}"
+
+
+class StepForm:
+    """The datagram of a step as most are, made once for many: only numbers are put into it.
+
+    Those are, in this order, t_ns, seq, step, step_in_epoch, duration and data wait in ns, and one
+    for each of `names`.
+    """
+
+    __slots__ = ("batch_size", "names", "dropped", "text", "_epoch")
+
+    def __init__(self, epoch: Optional[int], batch_size: Optional[int], names: Tuple[str, ...]):
+        self._epoch = epoch
+        self.batch_size = batch_size
+        self.names = names
+        # The count in `text`.
+        self.dropped = -1
+        self.text = b""
+
+    def fill(self, pid: int, dropped: int, rank_part: str) -> None:
+        size = "" if self.batch_size is None else f',"batch_size":{self.batch_size}'
+        reals = ",".join(quote(name).replace("%", "%%") + ":%a" for name in self.names)
+        self.dropped = dropped
+        # Nanoseconds with their exponent: the number that a division would give, made faster.
+        self.text = (
+            f'{head("step")}%d,"pid":{pid},"seq":%d,"dropped":{dropped}{rank_part},"step":%d,'
+            f'"epoch":{self._epoch},"step_in_epoch":%d,"duration_s":%de-9,"data_wait_s":%de-9{size}'
+            + (f',"scalars":{{{reals}}}}}' if reals else "}")
+        ).encode()
 
 
 def encode(

@@ -59,7 +59,10 @@ class Recorder:
         self._epoch_began_ns = 0
         # Where the next step begins; 0 when nobody saw it, and then it has no duration.
         self.last_end_ns = 0
-        self._pending: Dict[str, _protocol.Real] = {}
+        # Logged in the open step; `_plain` while all of it came through collect_plain().
+        self.pending: Dict[str, _protocol.Real] = {}
+        self._plain = True
+        self._form: Optional[_protocol.StepForm] = None
         self.phases: List[Dict[str, _protocol.Real]] = []
         self.evals = 0
         # Where an exception ended the last training; its id, as itself it holds on to much memory.
@@ -116,8 +119,7 @@ class Recorder:
         self.origin = origin
         self.training = True
         self.token = object()
-        self.step = self.passes = 0
-        self.epoch = None
+        self.step, self.passes, self.epoch = 0, 0, None
         self.last_end_ns = t_ns = self._not_before(t_ns)
         self._find_ranks()
         self._gpus = self._find_gpus() or self._gpus
@@ -140,7 +142,7 @@ class Recorder:
         self.training = False
         self.token = object()
         self.in_step = False
-        self._pending.clear()
+        self.pending.clear()
         # Nobody said when it ended: the last that is known of it.
         known = error is not None or status != "exited"
         self._emit(
@@ -161,8 +163,7 @@ class Recorder:
         self.epoch = epoch
         self.epoch_open = True
         self.epoch_left_early = False
-        self.step_in_epoch = 0
-        self.in_step = False
+        self.step_in_epoch, self._form, self.in_step = 0, None, False
         self._epoch_began_ns = self.last_end_ns = t_ns = self._not_before(t_ns)
         self._emit("epoch_begin", t_ns, epoch=epoch, epoch_base=base, epoch_from=origin)
 
@@ -178,9 +179,9 @@ class Recorder:
         self.epoch_open = False
         self.in_step = False
         t_ns = self._not_before(t_ns)
-        values = dict(self._pending)
+        values = dict(self.pending)
         values.update(_protocol.scalars(scalars or {}))
-        self._pending.clear()
+        self.pending.clear()
         self._emit(
             "epoch_end",
             t_ns,
@@ -221,33 +222,36 @@ class Recorder:
         """
         self.in_step = False
         self.step = step = self.step + steps
-        last_ns, wait_ns = self.last_end_ns, self.wait_ns
-        # Nanoseconds with their exponent: the number that a division would give, made faster.
-        if self.epoch_open and steps == 1 and last_ns and wait_ns is not None:
+        last_ns, wait_ns, values = self.last_end_ns, self.wait_ns, self.pending
+        self.last_end_ns = self._last_ns = t_ns
+        if scalars and not _protocol.collect_plain(values, scalars):
+            self.collect(scalars)
+        plain = self._plain and not partial and t_ns < self._memory_due_ns
+        self._plain = True
+        if values:
+            self.pending = {}
+        if plain and steps == 1 and last_ns and wait_ns is not None and self.epoch_open:
             self.step_in_epoch = inside = self.step_in_epoch + 1
-            text = (
-                f',"step":{step},"epoch":{self.epoch},"step_in_epoch":{inside}'
-                f',"duration_s":{t_ns - last_ns}e-9,"data_wait_s":{wait_ns}e-9'
-            )
-        else:
-            text = self._step_place(steps, t_ns)
-        if batch_size is not None:
-            text += f',"batch_size":{batch_size}'
+            form = self._form
+            names = tuple(values)
+            if form is None or form.batch_size != batch_size or form.names != names:
+                form = self._form = _protocol.StepForm(self.epoch, batch_size, names)
+            numbers = (step, inside, t_ns - last_ns, wait_ns)
+            self._sender.send_step(form, t_ns, numbers, values.values())
+            return
+        text = self._step_text(steps, last_ns, batch_size)
         if partial:
             text += ',"partial":true'
-        pending = self._pending
-        if scalars:
-            _protocol.collect(pending, scalars)
-        if pending:
-            text += _protocol.scalars_fragment(pending)
-            pending.clear()
-        self.last_end_ns = self._last_ns = t_ns
-        if t_ns >= self._memory_due_ns:
-            self._send_with_memory(t_ns, text)
-        else:
-            self._sender.send(self._step_head, t_ns, text, True)
+        if values:
+            text += _protocol.scalars_fragment(values)
+        memory = self._read_memory(t_ns) if t_ns >= self._memory_due_ns else []
+        if memory:
+            text += _protocol.fragment({"memory": memory[0]})
+        self._sender.send(self._step_head, t_ns, text, True)
+        for further_device in memory[1:]:
+            self._emit("memory", t_ns, **further_device)
 
-    def _step_place(self, steps: int, t_ns: int) -> str:
+    def _step_text(self, steps: int, last_ns: int, batch_size: Optional[int]) -> str:
         """What every step says, as far as it is known."""
         text = f',"step":{self.step}'
         if self.epoch_open:
@@ -255,20 +259,16 @@ class Recorder:
             text += f',"epoch":{self.epoch},"step_in_epoch":{self.step_in_epoch}'
         if steps != 1:
             text += f',"steps":{steps}'
-        if self.last_end_ns:
-            text += f',"duration_s":{t_ns - self.last_end_ns}e-9'
+        if last_ns:
+            text += f',"duration_s":{self.last_end_ns - last_ns}e-9'
         if self.wait_ns is not None:
             text += f',"data_wait_s":{self.wait_ns}e-9'
-        return text
+        return text if batch_size is None else text + f',"batch_size":{batch_size}'
 
-    def _send_with_memory(self, t_ns: int, text: str) -> None:
-        """A step that carries what the allocator holds, and tells of further devices after it."""
-        memory = self._read_memory(t_ns)
-        if memory:
-            text += _protocol.fragment({"memory": memory[0]})
-        self._sender.send(self._step_head, t_ns, text, True)
-        for other in memory[1:]:
-            self._emit("memory", t_ns, **other)
+    def collect(self, values: Mapping[str, Any]) -> None:
+        """Keeps for the open step what is a number among `values`."""
+        self._plain = False
+        _protocol.collect(self.pending, values)
 
     # Phases, values, marks.
 
@@ -310,7 +310,7 @@ class Recorder:
         if self.phases and (self.evals or not self.in_step):
             _protocol.collect(self.phases[-1], values)
         elif self.in_step:
-            _protocol.collect(self._pending, values)
+            self.collect(values)
         else:
             numbers = _protocol.scalars(values)
             if numbers:
@@ -395,6 +395,3 @@ class Recorder:
         self._last_ns = t_ns
         self._sender.send(_protocol.head(kind), t_ns, _protocol.fragment(fields))
 
-    @property
-    def dropped(self) -> int:
-        return self._sender.dropped

@@ -51,6 +51,53 @@ def test_step_times_the_wait_for_data_and_the_whole_step(client: FakeRecorder) -
     assert client.events("train_begin")[0]["steps_per_epoch"] == 3
 
 
+def test_values_of_each_step_are_its_own_however_they_are_named(client: FakeRecorder) -> None:
+    odd = {'a%d %% "b"\\': 0.5, "损失": 12345.678, "n": 3}
+    logged: List[Any] = [
+        {"loss": 0.12345600128173828},
+        {"loss": -1e-300},
+        {"loss": float("nan"), "lr": 0.1},
+        {"loss": float("-inf")},
+        {},
+        odd,
+        {key: -value for key, value in odd.items()},
+        {"n": 2**63, "loss": True},
+        {"n": -(2**63), "loss": 1},
+        {"text": "no number"},
+        {"loss": 0.25},
+    ]
+    for values in epochmeter.steps(logged, epoch=3):
+        epochmeter.log(values)
+    expected = [dict(values) for values in logged]
+    expected[2]["loss"], expected[3]["loss"] = "NaN", "-Infinity"
+    expected[7] = {"n": float(2**63), "loss": 1.0}
+    expected[9] = {}
+    steps = client.events("step")
+    assert [step.get("scalars", {}) for step in steps] == expected
+    assert [list(step.get("scalars", {})) for step in steps] == [list(v) for v in expected]
+    assert [step["step_in_epoch"] for step in steps] == list(range(1, len(logged) + 1))
+    assert all(step["epoch"] == 3 and step["data_wait_s"] < step["duration_s"] for step in steps)
+
+
+def test_values_are_told_once_and_only_the_last_of_a_name(client: FakeRecorder) -> None:
+    for number in epochmeter.steps(range(4), epoch=0):
+        epochmeter.log(loss=0.5, lr=0.1)
+        if number % 2:
+            epochmeter.log({"lr": float("inf")}, loss=float(number))
+    first, second = {"loss": 0.5, "lr": 0.1}, {"loss": 1.0, "lr": "Infinity"}
+    found = [step["scalars"] for step in client.events("step")]
+    assert found == [first, second, first, {**second, "loss": 3.0}]
+
+
+def test_step_takes_256_values_and_no_more(client: FakeRecorder) -> None:
+    for _ in epochmeter.steps(range(3), epoch=0):
+        epochmeter.log({str(number): 0.5 for number in range(200)})
+        epochmeter.log({str(number): 1.5 for number in range(100, 300)})
+    found = [step["scalars"] for step in client.events("step")]
+    assert [len(values) for values in found] == [256] * 3
+    assert all(values["99"] == 0.5 and values["255"] == 1.5 for values in found)
+
+
 def test_passes_are_counted_when_no_epoch_is_told_and_steps_go_on(client: FakeRecorder) -> None:
     for _ in range(2):
         list(epochmeter.steps([1, 2]))

@@ -11,9 +11,11 @@ import time
 from pathlib import Path
 from typing import Any, Dict, List
 
+import pytest
+
 from client_support import FakeRecorder
 from epochmeter import _protocol
-from epochmeter._sender import BACKLOG, BACKLOG_STEPS, Sender
+from epochmeter._sender import BACKLOG, BACKLOG_STEPS, LOOK_PERIOD_NS, Sender
 
 MARK = _protocol.head("mark")
 STEP = _protocol.head("step")
@@ -74,6 +76,37 @@ def test_slow_receiver_costs_no_time_and_loses_only_what_the_backlog_cannot_hold
     assert [event["seq"] for event in found] == sorted(event["seq"] for event in found)
     assert found[-1]["dropped"] == lost
     assert len(found) == total + 2 - lost
+    receiver.close()
+
+
+@pytest.mark.parametrize("trouble", ["full", "gone"])
+def test_usual_step_takes_part_in_order_and_counts(folder: Path, trouble: str) -> None:
+    sender = Sender(str(folder / "s"), 7, lambda: None)
+    form = _protocol.StepForm(2, None, ("loss",))
+
+    def step(number: int) -> None:
+        sender.send_step(form, number, (number, number, 5, 1), (0.5,))
+
+    receiver = bound(folder / "s")
+    step(1)
+    if trouble == "gone":
+        receiver.close()
+        os.unlink(folder / "s")
+    total = BACKLOG_STEPS + 400
+    for number in range(2, total + 1):
+        step(number)
+    if trouble == "gone":
+        receiver = bound(folder / "s")
+        time.sleep(2 * LOOK_PERIOD_NS / 1e9)
+    found = drain(receiver)
+    while not sender.flush():
+        found += drain(receiver)
+    step(total + 1)
+    found += drain(receiver)
+    assert found[-1]["dropped"] == sender.dropped > 300
+    assert [event["seq"] + 1 for event in found] == [event["step"] for event in found]
+    assert sender.sent == total + 1 - sender.dropped
+    assert all(event["scalars"] == {"loss": 0.5} and event["rank"] == 7 for event in found)
     receiver.close()
 
 
