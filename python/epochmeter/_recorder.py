@@ -24,6 +24,9 @@ MEMORY_PHASE_NS = 50_000_000
 # Their time is taken out of the steps.
 ASIDES = ("eval", "checkpoint")
 
+# The recorder reads its sensors at these.
+PROMPT = ("train_begin", "train_end", "epoch_begin", "epoch_end", "exception")
+
 clock = time.monotonic_ns
 
 
@@ -394,4 +397,6 @@ class Recorder:
     def _emit(self, kind: str, t_ns: int, **fields: Any) -> None:
         self._last_ns = t_ns
         self._sender.send(_protocol.head(kind), t_ns, _protocol.fragment(fields))
+        if kind in PROMPT:
+            self._sender.ring()
 

@@ -61,6 +61,8 @@ class Sender:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._socket.setblocking(False)
         self._send = self._socket.send
+        # The receiver's bell: an abstract address of the same name.
+        self._bell = b"\0" + os.fsencode(path)
         self._look_again_ns = 0
 
     @property
@@ -143,6 +145,15 @@ class Sender:
             self._lose()
             return False
         return True
+
+    def ring(self) -> None:
+        """Has the receiver look now at what was sent; it may rest for some milliseconds else."""
+        if self.alive and not self._gone:
+            try:
+                self._socket.sendto(b"", self._bell)
+            except OSError:
+                # A path too long for a bell, or a receiver that has none.
+                pass
 
     def flush(self) -> bool:
         """Sends what waits, as far as it goes; True when nothing waits any more. Not in a child."""

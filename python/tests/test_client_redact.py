@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import random
 import time
 
 import pytest
@@ -56,6 +57,24 @@ def test_long_text_takes_no_long_time(unit: str) -> None:
     began = time.process_time()
     _redact.clean(unit * (16000 // len(unit)))
     assert time.process_time() - began < 0.5
+
+
+def test_secret_is_hidden_behind_any_text_and_in_time() -> None:
+    words = [
+        "token", "tokens", "password", "secret", "api_key", "access-key", "bearer ", "hf_", "eyJ",
+        "://", "@", "--", "=", ":", " ", "'", '"', "{", "}", "&", "\n", "\x00", "\ud800", "é", "geheim",
+        "a" * 40, "/home/anna", "1234567890",
+    ]  # fmt: skip
+    chance = random.Random(4)
+    spent = 0.0
+    for _ in range(400):
+        text = "".join(chance.choices(words, k=chance.randrange(1, 120)))
+        began = time.process_time()
+        hidden = _redact.clean(text + " password=geheim7 ")
+        spent += time.process_time() - began
+        assert "geheim7" not in hidden, repr(text)
+        _redact.message(ValueError(text)).encode("utf-8", "surrogatepass")
+    assert spent < 2, "time in proportion to the text"
 
 
 def test_message_and_traceback_leave_without_secrets(recorder: FakeRecorder) -> None:

@@ -22,8 +22,12 @@ STEP = _protocol.head("step")
 
 
 def bound(path: Path) -> socket.socket:
+    return bound_name(os.fsencode(path))
+
+
+def bound_name(name: bytes) -> socket.socket:
     made = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-    made.bind(str(path))
+    made.bind(name)
     made.setblocking(False)
     return made
 
@@ -237,6 +241,25 @@ def test_end_of_the_process_waits_only_so_long_and_for_nobody_who_is_gone(folder
         sender.close(patience_s)
         assert time.monotonic() - began < 1.0
         receiver.close()
+
+
+def test_begins_and_ends_ring_the_bell_and_steps_do_not(client: FakeRecorder) -> None:
+    import epochmeter
+
+    bell = bound_name(b"\0" + client.path.encode())
+    for number in epochmeter.epochs(2):
+        for _ in epochmeter.steps(range(50)):
+            pass
+        epochmeter.mark("no bell")
+    rings = 0
+    try:
+        while True:
+            assert bell.recv(10) == b""
+            rings += 1
+    except BlockingIOError:
+        pass
+    bell.close()
+    assert rings == len(client.events("train_begin", "train_end", "epoch_begin", "epoch_end")) == 6
 
 
 def test_sending_while_sending_does_not_lock_up(recorder: FakeRecorder) -> None:
