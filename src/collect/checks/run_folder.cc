@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether run files can be written where they would go, and on what kind of file system.
-#include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
 
+#include "base/network_folder.h"
 #include "base/strings.h"
 #include "collect/checks/check_list.h"
 #include "collect/checks/look.h"
@@ -17,28 +16,6 @@ namespace epochmeter::collect {
 namespace {
 
 constexpr double kLittleBytes = 200e6;
-
-// File systems where a write goes over a network, by the magic of statfs(2).
-std::string NetworkKind(const std::string& folder) {
-  struct Kind {
-    uint32_t magic;
-    const char* name;
-  };
-  constexpr std::array<Kind, 8> kKinds = {{{0x6969, "NFS"},
-                                           {0x0BD00BD0, "Lustre"},
-                                           {0x65735546, "FUSE"},
-                                           {0xFF534D42, "CIFS"},
-                                           {0xFE534D42, "SMB"},
-                                           {0x00C36400, "Ceph"},
-                                           {0x47504653, "GPFS"},
-                                           {0x19830326, "BeeGFS"}}};
-  struct statfs info {};
-  if (::statfs(folder.c_str(), &info) != 0) return {};
-  for (const Kind& kind : kKinds) {
-    if (static_cast<uint32_t>(info.f_type) == kind.magic) return kind.name;
-  }
-  return {};
-}
 
 // The folder, or the nearest above it that is there: that is where it would be made.
 std::string NearestFolder(std::string folder) {
@@ -71,7 +48,7 @@ model::CheckFacts Run(const CheckContext& context) {
   } else {
     facts.push_back(Ok("run files can be written", text));
   }
-  const std::string network = NetworkKind(folder);
+  const std::string network = base::NetworkFileSystem(folder);
   if (!network.empty()) {
     facts.push_back(Info("the folder of runs is on " + network,
                          "writes may be slow or stand still; they wait in memory meanwhile",
