@@ -69,8 +69,12 @@ NvmlReturn Call::Put(std::string_view key, int32_t* out) const {
   return kNvmlSuccess;
 }
 
-NvmlReturn CopyText(const std::string& text, char* out, uint32_t size) {
+NvmlReturn Call::CopyText(const std::string& text, char* out, uint32_t size) const {
   if (out == nullptr) return kNvmlInvalidArgument;
+  if (player_.corrupt()) {
+    std::memset(out, 'X', size);
+    return kNvmlSuccess;
+  }
   if (size <= text.size()) return kNvmlInsufficientSize;
   std::memcpy(out, text.c_str(), text.size() + 1);
   return kNvmlSuccess;

@@ -39,6 +39,8 @@ class Call {
   NvmlReturn Put(std::string_view key, uint32_t* out) const;
   NvmlReturn Put(std::string_view key, uint64_t* out) const;
   NvmlReturn Put(std::string_view key, int32_t* out) const;
+  // Copies with the terminating zero; the code a driver gives for a null or too small buffer.
+  NvmlReturn CopyText(const std::string& text, char* out, uint32_t size) const;
 
  private:
   void Check(std::string_view function, int device);
@@ -69,9 +71,6 @@ NvmlReturn PutNamed(std::string_view function, NvmlDevice device, std::string_vi
   EPM_REPLAY_PUT(function, uint32_t, key, nvml_replay::Takes::kBoth)
 #define EPM_REPLAY_U64(function, key) \
   EPM_REPLAY_PUT(function, uint64_t, key, nvml_replay::Takes::kGpu)
-
-// Copies with the terminating zero; the code a driver gives for a null or too small buffer.
-NvmlReturn CopyText(const std::string& text, char* out, uint32_t size);
 
 // "key@part", the key of one fan, link or clock domain.
 std::string Part(std::string_view key, uint32_t part);

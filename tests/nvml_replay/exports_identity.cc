@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Exported calls: what a GPU is.
 #include <cstdio>
+#include <cstring>
 
 #include "call.h"
 
@@ -25,6 +26,7 @@ NvmlReturn PciInfo(std::string_view function, NvmlDevice device, NvmlPciInfo* ou
     out->device = slot;
   }
   out->pci_device_id = call.model().pci_device_id;
+  if (call.player().corrupt()) std::memset(out->bus_id, 'X', sizeof(out->bus_id));
   return kNvmlSuccess;
 }
 
@@ -33,7 +35,7 @@ NvmlReturn DeviceText(std::string_view function, NvmlDevice device,
   const Call call(function, device, Takes::kBoth);
   if (call.rc() != kNvmlSuccess) return call.rc();
   const std::string& text = call.model().*member;
-  return text.empty() ? kNvmlNotSupported : CopyText(text, out, size);
+  return text.empty() ? kNvmlNotSupported : call.CopyText(text, out, size);
 }
 
 // NVML has no separate call that says which generation a name belongs to: unless the script gives

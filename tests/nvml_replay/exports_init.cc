@@ -29,7 +29,7 @@ NvmlReturn SystemText(std::string_view function, std::string Scenario::*member, 
                       uint32_t size) {
   const Call call(function);
   if (call.rc() != kNvmlSuccess) return call.rc();
-  return CopyText(call.player().scenario().*member, out, size);
+  return call.CopyText(call.player().scenario().*member, out, size);
 }
 
 }  // namespace

@@ -29,9 +29,13 @@ std::vector<NvmlProcessDetailV1> List(const Call& call, ProcessKind kind) {
 // What a driver does with a caller's array: the number of entries there are, INSUFFICIENT_SIZE
 // when they don't fit (an empty list always fits). All layouts are beginnings of the detailed one,
 // `stride` bytes long.
-NvmlReturn FillArray(const std::vector<NvmlProcessDetailV1>& list, size_t stride, uint32_t* count,
-                     void* entries) {
+NvmlReturn FillArray(const Call& call, const std::vector<NvmlProcessDetailV1>& list, size_t stride,
+                     uint32_t* count, void* entries) {
   if (count == nullptr) return kNvmlInvalidArgument;
+  if (call.player().corrupt()) {
+    *count = UINT32_MAX;  // and nothing written
+    return kNvmlSuccess;
+  }
   const uint32_t room = *count;
   *count = static_cast<uint32_t>(list.size());
   if (room < list.size()) return kNvmlInsufficientSize;
@@ -45,7 +49,7 @@ NvmlReturn FillProcesses(std::string_view function, NvmlDevice device, ProcessKi
                          size_t stride, uint32_t* count, void* entries) {
   const Call call(function, device, Takes::kBoth);
   if (call.rc() != kNvmlSuccess) return call.rc();
-  return FillArray(List(call, kind), stride, count, entries);
+  return FillArray(call, List(call, kind), stride, count, entries);
 }
 
 constexpr size_t kV1 = sizeof(NvmlProcessInfoV1);
@@ -134,7 +138,7 @@ EPM_REPLAY_EXPORT NvmlReturn nvmlDeviceGetRunningProcessDetailList(NvmlDevice de
   if (list->version != kNvmlProcessDetailListV1Version) return kNvmlArgumentVersionMismatch;
   if (list->mode > 2) return kNvmlInvalidArgument;
   const auto kind = static_cast<ProcessKind>(list->mode);
-  return nvml_replay::FillArray(nvml_replay::List(call, kind), sizeof(NvmlProcessDetailV1),
+  return nvml_replay::FillArray(call, nvml_replay::List(call, kind), sizeof(NvmlProcessDetailV1),
                                 &list->count, list->entries);
 }
 

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <string>
 #include <string_view>
 
 #include "keys.h"
+#include "misbehave.h"
 #include "symbols.h"
 
 namespace nvml_replay {
@@ -30,6 +32,27 @@ void CheckFunction(Object* object, const std::string& key, const std::string& na
                "'" + name + "' is no call of the replay library (tests/nvml_replay/symbols.txt)");
 }
 
+// "hang": true lasts as long as the fault does, whenever the call came.
+void ReadHang(Object* object, Fault* fault) {
+  object->Number("hang_s", &fault->hang_s);
+  bool until_end = false;
+  object->Flag("hang", &until_end);
+  if (until_end) fault->hang_s = std::numeric_limits<double>::infinity();
+}
+
+// true is a SIGSEGV.
+void ReadCrash(Object* object, Fault* fault) {
+  const Json* json = object->Find("crash");
+  if (json == nullptr) return;
+  if (json->is_boolean()) {
+    fault->crash = json->get<bool>() ? "segv" : "";
+  } else if (json->is_string()) {
+    fault->crash = json->get<std::string>();
+  }
+  const bool known = json->is_boolean() || IsDeath(fault->crash);
+  if (!known) object->Fail("crash", "must be true, segv, abort, exit or double_free");
+}
+
 Fault ReadFault(const Json& json, const std::string& where, std::string* error) {
   Fault fault;
   Object object(json, where, error);
@@ -41,8 +64,10 @@ Fault ReadFault(const Json& json, const std::string& where, std::string* error) 
   object.Integer("after", &fault.after);
   object.Integer("times", &fault.times);
   object.Small("return", &fault.return_code);
-  object.Number("hang_s", &fault.hang_s);
-  object.Flag("crash", &fault.crash);
+  ReadHang(&object, &fault);
+  ReadCrash(&object, &fault);
+  object.Small("garbage", &fault.garbage);
+  object.Flag("corrupt", &fault.corrupt);
   object.Find("comment");
   if (const Json* values = object.Find("values")) {
     if (!values->is_object()) object.Fail("values", "must be an object");
@@ -52,9 +77,8 @@ Fault ReadFault(const Json& json, const std::string& where, std::string* error) 
     }
   }
   object.Close();
-  const bool acts = fault.crash || fault.hang_s > 0 || fault.return_code != 0;
-  if (!acts && fault.values.empty()) {
-    object.Fail("", "does nothing: give crash, hang_s, return or values");
+  if (!fault.Acts() && fault.values.empty()) {
+    object.Fail("", "does nothing: give crash, hang_s, hang, garbage, corrupt, return or values");
   }
   return fault;
 }

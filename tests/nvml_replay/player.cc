@@ -3,13 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 
 #include "clock.h"
 #include "latency.h"
+#include "misbehave.h"
 
 namespace nvml_replay {
 namespace {
@@ -158,8 +158,7 @@ NvmlReturn Player::Resolve(NvmlDevice handle, Unit* unit) const {
   const NvmlReturn state = StateOf(slot->unit);
   if (state != kNvmlSuccess || slot->epoch == EpochOf(slot->unit.device)) return state;
   if (scenario_.stale_handle == StaleHandle::kCrash) {
-    std::signal(SIGSEGV, SIG_DFL);
-    std::raise(SIGSEGV);
+    Die("segv");
   }
   const bool invalid = scenario_.stale_handle == StaleHandle::kInvalid;
   return invalid ? kNvmlInvalidArgument : kNvmlGpuIsLost;
@@ -257,8 +256,7 @@ void Player::Spend(std::string_view function) const {
 std::optional<Fault> Player::TakeFault(std::string_view function, int device) {
   const int64_t now_ns = PlayNs();
   for (Fault& fault : scenario_.faults) {
-    const bool acts = fault.crash || fault.hang_s > 0 || fault.return_code != 0;
-    if (!acts || fault.times <= 0 || !Matches(fault.function, function)) continue;
+    if (!fault.Acts() || fault.times <= 0 || !Matches(fault.function, function)) continue;
     if (fault.device >= 0 && fault.device != device) continue;
     if (now_ns < fault.at_ns || now_ns - fault.at_ns >= fault.for_ns) continue;
     if (fault.after > 0) {
@@ -286,12 +284,15 @@ NvmlReturn Player::Enter(std::string_view function, int device) {
   Log(function, device);
   Spend(function);
   const std::optional<Fault> fault = TakeFault(function, device);
+  corrupt_ = fault && fault->corrupt;
   if (!fault) return kNvmlSuccess;
-  if (fault->crash) {
-    std::signal(SIGSEGV, SIG_DFL);
-    std::raise(SIGSEGV);
+  if (fault->garbage > 0) SendGarbage(fault->garbage);
+  Die(fault->crash);
+  if (std::isinf(fault->hang_s)) {
+    while (fault->for_ns == INT64_MAX || PlayNs() - fault->at_ns < fault->for_ns) SleepNs(5000000);
+  } else if (fault->hang_s > 0) {
+    SleepNs(static_cast<int64_t>(fault->hang_s * 1e9));
   }
-  if (fault->hang_s > 0) SleepNs(static_cast<int64_t>(fault->hang_s * 1e9));
   return fault->return_code;
 }
 

@@ -31,6 +31,8 @@ class Player {
   NvmlReturn Init();
   NvmlReturn Shutdown();
   bool initialised() const { return references_ > 0; }
+  // Whether the fault of the call that runs is to be `corrupt`.
+  bool corrupt() const { return corrupt_; }
   const Scenario& scenario() const { return scenario_; }
   std::recursive_mutex& mutex() { return mutex_; }
   double speed() const { return speed_; }
@@ -83,6 +85,7 @@ class Player {
 
   std::recursive_mutex mutex_;
   int references_ = 0;
+  bool corrupt_ = false;
   bool loaded_ = false;
   std::string wish_;  // the environment that was loaded
   Scenario scenario_;

@@ -82,8 +82,8 @@ struct DeviceModel {
 };
 
 // Active from at_ns for for_ns of play time, after `after` calls that it lets pass, at most `times`
-// calls. Exactly one effect is used per call, in the order crash, hang, return code; `values`
-// replaces what the device would show.
+// calls. Effects come in the order garbage, crash, hang, return code; `values` replaces what the
+// device would show.
 struct Fault {
   std::string function = "*";  // a trailing * stands for any ending
   int device = -1;             // -1: every device
@@ -92,8 +92,14 @@ struct Fault {
   int64_t after = 0;
   int64_t times = INT64_MAX;
   int32_t return_code = 0;
-  double hang_s = 0;
-  bool crash = false;
+  double hang_s = 0;     // infinite: until the fault's time is over
+  std::string crash;     // see misbehave.h; empty: none
+  int garbage = 0;       // packets, see misbehave.h
+  bool corrupt = false;  // texts without an end, lists with too high a count
+
+  bool Acts() const {
+    return !crash.empty() || hang_s > 0 || return_code != 0 || garbage > 0 || corrupt;
+  }
   std::map<std::string, Reading, std::less<>> values;
 };
 
