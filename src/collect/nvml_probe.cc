@@ -109,7 +109,7 @@ template <typename Call>
 void AddText(Fields& fields, const char* key, Call call, NvmlDevice device) {
   std::array<char, kNvmlUuidBufferSize> text{};
   if (call == nullptr || call(device, text.data(), text.size()) != kNvmlSuccess) return;
-  fields.push_back({key, std::string(text.data())});
+  fields.push_back({key, TextInBuffer(text.data(), text.size())});
 }
 
 void AddNumber(Fields& fields, const char* key, NvmlReturn (*call)(NvmlDevice, uint32_t*),

@@ -16,7 +16,7 @@ using TextCall = NvmlReturn (*)(NvmlDevice, char*, uint32_t);
 std::string ReadText(TextCall call, NvmlDevice handle) {
   std::array<char, kNvmlUuidBufferSize> text{};
   if (call == nullptr || call(handle, text.data(), text.size()) != kNvmlSuccess) return {};
-  return text.data();
+  return TextInBuffer(text.data(), text.size());
 }
 
 // Adds what the call writes to its last argument, times `scale`; nothing when it fails or is
@@ -109,7 +109,7 @@ std::string ReadName(const Api& api, NvmlDevice handle) { return ReadText(api.na
 std::string ReadBusId(const Api& api, NvmlDevice handle) {
   NvmlPciInfo info{};
   if (api.pci_info == nullptr || api.pci_info(handle, &info) != kNvmlSuccess) return {};
-  return info.bus_id;
+  return TextInBuffer(info.bus_id, sizeof info.bus_id);
 }
 
 std::string ArchitectureName(uint32_t architecture) {

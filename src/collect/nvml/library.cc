@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
 
 #include "base/strings.h"
 #include "base/unique_fd.h"
@@ -49,6 +50,10 @@ std::string InitAdvice(NvmlReturn rc) {
 int TryNode(const std::string& path) {
   const base::UniqueFd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
   return fd.valid() ? 0 : errno;
+}
+
+std::string TextInBuffer(const char* buffer, size_t size) {
+  return {buffer, ::strnlen(buffer, size)};
 }
 
 LibraryOptions LibraryOptionsFromEnv() {
@@ -163,10 +168,10 @@ void Library::ReadVersions() {
   std::array<char, kNvmlVersionBufferSize> text{};
   if (api_.driver_version != nullptr &&
       api_.driver_version(text.data(), text.size()) == kNvmlSuccess) {
-    driver_version_ = text.data();
+    driver_version_ = TextInBuffer(text.data(), text.size());
   }
   if (api_.nvml_version != nullptr && api_.nvml_version(text.data(), text.size()) == kNvmlSuccess) {
-    nvml_version_ = text.data();
+    nvml_version_ = TextInBuffer(text.data(), text.size());
   }
 }
 
