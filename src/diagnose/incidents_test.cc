@@ -77,11 +77,14 @@ TEST(Incidents, TellHowLongAHelperWasAwayAndHowOftenItEnded) {
   const auto gone = [](int64_t t_s, const std::string& name, const std::string& why) {
     return OfHelper(t_s, name, "gone", {"detail", why});
   };
-  const model::Run run =
-      RunOf({gone(1, "sampler", "signal 11"), gone(2, "relay", "signal 9"),
-             gone(3, "sampler", "signal 6"), gone(4, "sampler", "signal 11"),
-             OfHelper(5, "relay", "back", {"away_s", 3.0}),
-             OfHelper(6, "sampler", "back", {"away_s", 5.5}), gone(9, "sampler", "signal 11")});
+  const model::Run run = RunOf({gone(1, "sampler", "signal 11"), gone(2, "relay", "signal 9"),
+                                gone(3, "sampler", "signal 6"), gone(4, "sampler", "signal 11"),
+                                OfHelper(5, "relay", "back", {"away_s", 3.0}),
+                                OfHelper(6, "sampler", "back", {"away_s", 5.5}),
+                                At(19, EventKind::kSource, "sampler",
+                                   {{"state", std::string("gone")},
+                                    {"detail", std::string("no answer")},
+                                    {"silent_s", 4.0}})});
   const std::vector<model::Incident> list = FindIncidents(run, {});
   ASSERT_EQ(list.size(), 3U);
   EXPECT_EQ(list[0].text, "GPUs were not read for 5.50 s, after 3 ends of it: signal 11; signal 6");
