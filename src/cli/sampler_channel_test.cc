@@ -92,7 +92,9 @@ TEST(SamplerChannel, CountsTheTicksThatAStandingRecorderCosts) {
   std::string packet(size_t{256} * 1024, '\0');
   for (uint64_t round = 0; round < ticks; ++round) {
     const ssize_t n = ::recv(pair->ours.get(), packet.data(), packet.size(), MSG_DONTWAIT);
-    if (n < 0) ASSERT_TRUE(sink.Send());
+    if (n < 0) {
+      ASSERT_TRUE(sink.Send());
+    }
     const size_t size = n < 0 ? 0 : static_cast<size_t>(n);
     const auto inside = OpenPacket(std::string_view(packet).substr(0, size));
     ASSERT_EQ(inside.has_value(), n >= 0);
