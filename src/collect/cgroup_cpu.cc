@@ -161,6 +161,7 @@ const SourceDef kCgroupCpu = {.name = "cgroup.cpu",
                               .summary = "CPU time and throttling of the job's cgroup",
                               .metrics = kMetrics,
                               .tier = Tier::kTick,
+                              .vital = true,
                               .Make = &Make};
 
 }  // namespace epochmeter::collect

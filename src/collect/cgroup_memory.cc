@@ -328,6 +328,7 @@ const SourceDef kCgroupMemory = {.name = "cgroup.memory",
                                  .summary = "Memory, limits and kills of the job's cgroup",
                                  .metrics = kMetrics,
                                  .tier = Tier::kTick,
+                                 .vital = true,
                                  .Make = &Make};
 
 }  // namespace epochmeter::collect

@@ -149,6 +149,7 @@ const SourceDef kHostCpu = {.name = "host.cpu",
                             .summary = "CPU time of the host by mode, CPU count and CPU limit",
                             .metrics = kMetrics,
                             .tier = Tier::kTick,
+                            .vital = true,
                             .Make = &Make};
 
 }  // namespace epochmeter::collect

@@ -74,6 +74,7 @@ const SourceDef kHostMemory = {.name = "host.memory",
                                .summary = "Memory and swap of the host",
                                .metrics = kMetrics,
                                .tier = Tier::kTick,
+                               .vital = true,
                                .Make = &Make};
 
 }  // namespace epochmeter::collect

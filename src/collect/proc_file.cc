@@ -65,6 +65,18 @@ int ReadAt(int dir_fd, const char* name, std::string& text, size_t limit) {
   return ReadWhole(fd.get(), text, limit);
 }
 
+int ReadOnce(int fd, std::string& text) {
+  constexpr size_t kPage = 4096;
+  text.resize(kPage);
+  ssize_t n = 0;
+  do {
+    n = ::pread(fd, text.data(), kPage, 0);
+  } while (n < 0 && errno == EINTR);
+  if (n < 0) return errno;
+  text.resize(static_cast<size_t>(n));
+  return text.size() < kPage ? 0 : ReadWhole(fd, text, SIZE_MAX);
+}
+
 bool NextLine(std::string_view& text, std::string_view& line) {
   return NextPart(text, line, "\n", false);
 }

@@ -37,6 +37,9 @@ class HotFile {
 // Replaces `text` by the file `name` below the folder `dir_fd`; more than `limit` bytes are cut.
 // Returns 0 or errno.
 int ReadAt(int dir_fd, const char* name, std::string& text, size_t limit = size_t{1} << 20);
+// The same of an open file that the kernel writes in one piece, as /proc/PID/stat: less than a page
+// is the whole of it, so that one call is enough.
+int ReadOnce(int fd, std::string& text);
 
 // Cuts the next part off `text`, without the separator; false when nothing is left.
 bool NextLine(std::string_view& text, std::string_view& line);

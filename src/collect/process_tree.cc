@@ -2,7 +2,8 @@
 // Sums over the run's processes, and for each rank (rank_totals.h). Costly parts are read seldom,
 // each at a distance of at least a thousand times what its last reading took: open files, memory
 // parts and threads each 10 s, PSS, for which the kernel walks page tables under the training's
-// memory lock, each 30 s.
+// memory lock, each 30 s. New processes are looked for each tick while the run is young, later each
+// 2 s; what one that lived for less used is in what its parent reaped.
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -26,6 +27,8 @@ namespace epochmeter::collect {
 
 namespace {
 
+constexpr int64_t kYoungNs = 10 * base::kNsPerSecond;
+constexpr int64_t kScanPeriodNs = 1900 * base::kNsPerMs;  // ticks may come early by some ms
 constexpr int64_t kPssPeriodNs = 30 * base::kNsPerSecond;
 // Walking the page tables of so much memory holds the training's memory lock for about 50 ms.
 constexpr double kMostPssBytes = 16.0 * (1 << 30);
@@ -61,7 +64,7 @@ class ProcessTree : public Source {
   }
 
   base::Result<> Sample(model::Samples& out) override {
-    EPM_TRY(members_.Scan());
+    EPM_TRY(FindMembers(out.t_ns));
     SampleEachTick(out);
     SampleSlow(out, files_, kFds, &ProcessTree::SampleFds);
     SampleSlow(out, memory_, kAnon, &ProcessTree::SampleMemory);
@@ -72,6 +75,18 @@ class ProcessTree : public Source {
 
  private:
   using Part = void (ProcessTree::*)(model::Samples&);
+
+  base::Result<> FindMembers(int64_t t_ns) {
+    if (!began_ns_) began_ns_ = t_ns;
+    if (t_ns - *began_ns_ >= kYoungNs && t_ns < scan_.next_ns) {
+      members_.Refresh();
+      return {};
+    }
+    const int64_t begin_ns = context_.env.monotonic_ns();
+    EPM_TRY(members_.Scan());
+    scan_.Plan(t_ns, context_.env.monotonic_ns() - begin_ns, kScanPeriodNs);
+    return {};
+  }
 
   void Give(model::Samples& out, TreeMetric metric, double value) {
     states_.Set(out.t_ns, series_[metric], model::SeriesCondition::kOk);
@@ -110,8 +125,7 @@ class ProcessTree : public Source {
     counts.own_and_reaped[kCpuTicks] = stat.cpu_ticks + stat.reaped_cpu_ticks;
     counts.own_and_reaped[kMajorFaults] = stat.major_faults + stat.reaped_major_faults;
     counts.own_and_reaped[kMinorFaults] = stat.minor_faults + stat.reaped_minor_faults;
-    const std::string name = fmt::format("{}/io", stat.key.pid);
-    const int error = ReadAt(members_.proc_fd(), name.c_str(), buffer_);
+    const int error = members_.ReadIo(stat.key.pid, buffer_);
     const auto io = error == 0 ? ParseProcIo(buffer_) : std::nullopt;
     if (io) {
       io_[stat.key.pid] = *io;
@@ -316,7 +330,8 @@ class ProcessTree : public Source {
   double page_bytes_;
   bool fd_size_is_count_ = false;
   std::array<model::SeriesId, kMetricCount> series_{};
-  SlowPart files_, memory_, threads_part_, pss_;
+  std::optional<int64_t> began_ns_;
+  SlowPart scan_, files_, memory_, threads_part_, pss_;
   std::map<int32_t, ProcIo> io_;  // of this tick, by pid
   std::string buffer_;
   int io_error_ = 0;  // of this tick: why some process's I/O is not known
@@ -357,6 +372,8 @@ const SourceDef kProcessTree = {.name = "process.tree",
                                     "processes together",
                                 .metrics = AllMetrics(),
                                 .tier = Tier::kTick,
+                                .longest_ns = 10 * base::kNsPerSecond,
+                                .worth = 2,
                                 .Make = &Make};
 
 }  // namespace epochmeter::collect

@@ -162,6 +162,25 @@ TEST(ProcessTree, WithholdsASumThatWouldLackAProcess) {
   EXPECT_EQ(bench.State("read_bytes")->condition, model::SeriesCondition::kOk);
 }
 
+TEST(ProcessTree, LooksForNewProcessesEachTickWhileYoungThenEachTwoSeconds) {
+  FakeProc proc;
+  proc.Put({.pid = 100, .parent = 1});
+  SourceBench bench(proc.folder().path(), "/nowhere", {.root_pid = 100, .cgroup = ""});
+  ASSERT_TRUE(bench.Make(kProcessTree).ok());
+  int32_t pid = 100;
+  const auto processes_after = [&](double t_s) {
+    proc.Put({.pid = ++pid, .parent = 100});
+    EXPECT_TRUE(bench.Sample(t_s).ok());
+    return bench.Value("tree", "processes").value_or(-1);
+  };
+  EXPECT_EQ(processes_after(1), 2);
+  EXPECT_EQ(processes_after(10), 3);
+  EXPECT_EQ(processes_after(11), 3) << "scanned a second ago";
+  EXPECT_EQ(processes_after(12), 5);
+  EXPECT_EQ(processes_after(13), 5);
+  EXPECT_EQ(processes_after(14), 7);
+}
+
 TEST(ProcessTree, StandsStillWhenAllHaveEnded) {
   FakeProc proc;
   proc.Put({.pid = 100, .parent = 1, .user = 300});

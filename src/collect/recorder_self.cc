@@ -81,6 +81,7 @@ const SourceDef kRecorderSelf = {.name = "recorder.self",
                                  .summary = "CPU time and memory of epochmeter's own process",
                                  .metrics = kMetrics,
                                  .tier = Tier::kTick,
+                                 .vital = true,
                                  .Make = &Make};
 
 }  // namespace epochmeter::collect

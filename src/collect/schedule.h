@@ -6,16 +6,23 @@
 // not made up and show as a gap. Samples carry the instant of the tick, or, when they are read more
 // than 1 % of the interval after it, the time of reading.
 //
-// A source whose usual cost (the median of 16 readings) exceeds 1 % of its period has its period
-// doubled, up to 60 s, and halved again when the cost has fallen below a quarter of that. The cost
-// is CPU time for host sources, so that a preempted recorder does not read less just when the
-// machine is busy, and wall time for GPU sources, which hold the driver's lock while they wait.
+// Sources share a budget: a part of one core for all that the process does, and 1 % of the time for
+// all calls that hold a GPU driver's lock. When it does not allow for every tier's period, the
+// dearest sources are read less often (budget.h), and again more often once a plan for three
+// quarters of the budget has room; plans are made after 3 s and each 10 s. Vital sources are read
+// at the run's interval in any case. A period that got longer is raised in the definitions of the
+// source's series first, so that no mean takes the distance for a gap. GPUs that are read less than
+// each tick take turns: a tick reads some of them.
+//
+// The ends of epochs are read out of the same budget, so that epochs of a second cost no more than
+// those of an hour: what can't be paid for then is read in its own time.
 //
 // A source that fails is tried again after 1, 2, 4 ... 60 s, made anew after three failures in a
 // row; its series are told to be in error until they have values again. Changes are events of kind
 // source: name is the source, fields are state ("unavailable", "failing", "ok", "slowed",
-// "restored"), reason, period_s and cost_s. Each source's cost and success, and how late ticks
-// are, are series of the entity (scope run) named by the process label.
+// "restored", "off"), reason, period_s and cost_s, and "budget" with state "exceeded" when the
+// vital sources alone pass it. Each source's cost and success, and how late ticks are, are series
+// of the entity (scope run) named by the process label.
 #pragma once
 
 #include <memory>
@@ -43,7 +50,9 @@ class Schedule {
   // time is over, by NextDueNs and RunDue: the beginning of an epoch right after the end of another
   // counts too.
   virtual void RunAtEpoch(int64_t now_ns) = 0;
-  // Reads every source now.
+  // The same for the last time, whatever it costs.
+  virtual void RunAtEnd(int64_t now_ns) = 0;
+  // Reads every source now, whatever it costs.
   virtual void RunAllNow(int64_t now_ns) = 0;
 };
 

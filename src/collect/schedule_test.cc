@@ -16,6 +16,8 @@ using base::kNsPerSecond;
 
 int64_t clock_ns = 0;  // hand-ticked
 int64_t ClockNs() { return clock_ns; }
+int64_t spent_ns = 0;  // CPU time of the readings, which is all that the process takes
+int64_t SpentNs() { return spent_ns; }
 
 constexpr std::array<model::MetricDef, 2> kFakeMetrics = {
     model::Metric({"fake.one", "", "one", "fake_one", "1", model::MetricKind::kGauge,
@@ -31,7 +33,9 @@ struct Script {
   double value = 1;
   bool with_second = true;
   int made = 0;
+  size_t parts = 0;
   std::vector<int64_t> read_at_ns;
+  std::vector<std::vector<size_t>> parts_read;  // at each of these
 };
 Script script;
 
@@ -44,9 +48,20 @@ class FakeSource : public Source {
       series_[i] = context.registry.AddSeries(host, kFakeMetrics[i], context.tick_ns);
     }
   }
-  base::Result<> Sample(model::Samples& out) override {
+  size_t parts() const override { return script.parts; }
+  base::Result<> Sample(model::Samples& out) override { return SampleTurn(out, {}); }
+  base::Result<> SampleTurn(model::Samples& out, const Turn& turn) override {
     script.read_at_ns.push_back(clock_ns);
-    clock_ns += script.cost_ns;
+    std::vector<size_t>& parts = script.parts_read.emplace_back();
+    for (size_t part = 0; part < script.parts; ++part) {
+      if (turn.Has(part)) parts.push_back(part);
+    }
+    const size_t whole = std::max<size_t>(1, script.parts);
+    const size_t now = script.parts == 0 ? 1 : parts.size();
+    const int64_t cost_ns =
+        script.cost_ns * static_cast<int64_t>(now) / static_cast<int64_t>(whole);
+    clock_ns += cost_ns;
+    spent_ns += cost_ns;
     out.values.push_back({.series = series_[0], .value = script.value});
     if (!script.sample_error.empty()) {
       return base::Error{.what = script.sample_error, .where = "", .why = "", .what_to_do = ""};
@@ -76,10 +91,20 @@ class ScheduleTest : public testing::Test {
   void Start(Tier tier = Tier::kTick, int64_t begin_ns = 10'300 * kNsPerMs, bool at_epochs = true) {
     clock_ns = begin_ns;
     bench_.env.monotonic_ns = &ClockNs;
-    bench_.env.thread_cpu_ns = &ClockNs;
+    bench_.env.thread_cpu_ns = &SpentNs;
+    bench_.env.process_cpu_ns = &SpentNs;
     defs_ = {FakeDef(tier)};
     defs_[0].at_epochs = at_epochs;
-    schedule_ = Schedule::Make(bench_.context(), defs_, "recorder");
+    defs_[0].vital = vital_;
+    defs_[0].longest_ns = longest_ns_;
+    SourceContext context = bench_.context();
+    context.cpu_ratio = cpu_ratio_;
+    schedule_ = Schedule::Make(context, defs_, "recorder");
+  }
+  // Before Start.
+  void SetBudget(double cpu_ratio, bool vital = false) {
+    cpu_ratio_ = cpu_ratio;
+    vital_ = vital;
   }
   void SetUp() override { script = {}; }
 
@@ -119,6 +144,9 @@ class ScheduleTest : public testing::Test {
   }
 
   SourceBench bench_{"/nowhere"};
+  double cpu_ratio_ = std::numeric_limits<double>::infinity();
+  bool vital_ = false;
+  int64_t longest_ns_ = 60 * kNsPerSecond;
   std::vector<SourceDef> defs_;
   std::unique_ptr<Schedule> schedule_;
 };
@@ -184,29 +212,124 @@ TEST_F(ScheduleTest, ASourceThatSaysNothingOfEpochsIsNotReadAtThem) {
 }
 
 TEST_F(ScheduleTest, ACostlySourceIsReadLessAndComesBack) {
-  Start();
+  SetBudget(0.01);
   script.cost_ns = 15 * kNsPerMs;  // 1.5 % of a second
-  RunUntil(26 * kNsPerSecond);
+  Start();
+  RunUntil(14 * kNsPerSecond);
   ASSERT_EQ(Events(), std::vector<std::string>{"slowed"});
   const auto event = Records<model::Event>()[0];
   EXPECT_EQ(event.Number("period_s"), 2.0);
+  EXPECT_EQ(event.Number("usual_period_s"), 1.0);
   EXPECT_DOUBLE_EQ(event.Number("cost_s").value(), 0.015);
+  EXPECT_EQ(event.Text("reason"),
+            "one reading takes 15.0 ms of CPU time, and the recorder has 1.00 % of a core");
   EXPECT_EQ(event.name, "fake");
   script.read_at_ns.clear();
-  RunUntil(32 * kNsPerSecond);
-  EXPECT_EQ(ReadAtMs(), (std::vector<int64_t>{28000, 30000, 32000}));
+  RunUntil(20 * kNsPerSecond);
+  EXPECT_EQ(ReadAtMs(), (std::vector<int64_t>{16000, 18000, 20000}));
   script.cost_ns = kNsPerMs;
   RunUntil(80 * kNsPerSecond);
   EXPECT_EQ(Events(), (std::vector<std::string>{"slowed", "restored"}));
 }
 
+TEST_F(ScheduleTest, ALongerPeriodIsKnownBeforeAnyMeanCouldTakeItForAGap) {
+  SetBudget(0.001);
+  script.cost_ns = 15 * kNsPerMs;
+  Start();
+  RunUntil(60 * kNsPerSecond);
+  int64_t period_ns = 0, read_ns = 0;
+  int raised = 0;
+  for (const model::Record& record : bench_.sink.records) {
+    if (const auto* def = std::get_if<model::SeriesDef>(&record)) {
+      if (def->metric.field != "one") continue;
+      raised += period_ns != 0 ? 1 : 0;
+      period_ns = def->period_ns;
+    } else if (const auto* samples = std::get_if<model::Samples>(&record)) {
+      if (!Value(*samples, "one")) continue;
+      EXPECT_LE(read_ns == 0 ? 0 : samples->t_ns - read_ns, period_ns);
+      read_ns = samples->t_ns;
+    }
+  }
+  EXPECT_EQ(raised, 1);
+  EXPECT_EQ(period_ns, 20 * kNsPerSecond);
+}
+
+TEST_F(ScheduleTest, PartsTakeTurnsOnceTheyAreReadLessThanEachTick) {
+  SetBudget(0.001);
+  script.parts = 8;
+  script.cost_ns = 8 * kNsPerMs;
+  Start();
+  RunUntil(30 * kNsPerSecond);
+  EXPECT_THAT(Events(), testing::ElementsAre("slowed"));
+  EXPECT_EQ(Records<model::Event>()[0].Number("period_s"), 10.0);
+  script.parts_read.clear();
+  script.read_at_ns.clear();
+  RunUntil(40 * kNsPerSecond);
+  EXPECT_EQ(script.read_at_ns.size(), 8U) << "two of ten ticks read nothing";
+  std::vector<size_t> all;
+  for (const auto& parts : script.parts_read) all.insert(all.end(), parts.begin(), parts.end());
+  EXPECT_THAT(all, testing::UnorderedElementsAre(0, 1, 2, 3, 4, 5, 6, 7));
+}
+
+TEST_F(ScheduleTest, AVitalSourceKeepsTheIntervalAndTheBudgetIsSaidToBeExceeded) {
+  SetBudget(0.001, true);
+  script.cost_ns = 5 * kNsPerMs;
+  Start();
+  RunUntil(60 * kNsPerSecond);
+  EXPECT_EQ(script.read_at_ns.size(), 50U);
+  EXPECT_EQ(Events(), std::vector<std::string>{"exceeded"});
+  EXPECT_EQ(Records<model::Event>()[0].name, "budget");
+}
+
+TEST_F(ScheduleTest, ASourceOfNoUseWhenSlowerIsOffWithItsReason) {
+  SetBudget(0.001);
+  longest_ns_ = 0;
+  script.cost_ns = 5 * kNsPerMs;
+  Start();
+  RunUntil(100 * kNsPerSecond);
+  EXPECT_EQ(Events(), std::vector<std::string>{"off"});
+  EXPECT_LE(script.read_at_ns.size(), 4U);
+  ASSERT_EQ(Records<model::SeriesState>().size(), 2U);
+  EXPECT_EQ(
+      Records<model::SeriesState>()[0].detail,
+      "not read: one reading takes 5.0 ms of CPU time, and the recorder has 0.10 % of a core");
+}
+
+TEST_F(ScheduleTest, ManyEpochsCostNoMoreThanTheBudget) {
+  SetBudget(0.01);
+  script.cost_ns = 10 * kNsPerMs;
+  Start(Tier::kRare);
+  RunUntil(11 * kNsPerSecond);
+  script.read_at_ns.clear();
+  for (int64_t t_ns = 12 * kNsPerSecond; t_ns < 612 * kNsPerSecond; t_ns += kNsPerSecond / 2) {
+    RunUntil(t_ns);
+    clock_ns = std::max(clock_ns, t_ns);
+    schedule_->RunAtEpoch(clock_ns);
+  }
+  // Half of 1 % of 600 s is 300 readings; a minute was saved up, and each minute has its own one.
+  EXPECT_GE(script.read_at_ns.size(), 290U);
+  EXPECT_LE(script.read_at_ns.size(), 375U);
+  const size_t read = script.read_at_ns.size();
+  schedule_->RunAtEnd(clock_ns);
+  EXPECT_EQ(script.read_at_ns.size(), read + 1) << "the last reading of a run is made in any case";
+}
+
 TEST_F(ScheduleTest, OneLongReadingDoesNotSlowASource) {
+  SetBudget(0.01);
   Start();
   RunUntil(20 * kNsPerSecond);
   script.cost_ns = 400 * kNsPerMs;
   RunUntil(21 * kNsPerSecond);
   script.cost_ns = 0;
   RunUntil(60 * kNsPerSecond);
+  EXPECT_TRUE(Events().empty());
+}
+
+TEST_F(ScheduleTest, WithoutABudgetNothingIsReadLess) {
+  script.cost_ns = 100 * kNsPerMs;
+  Start();
+  RunUntil(60 * kNsPerSecond);
+  EXPECT_EQ(script.read_at_ns.size(), 50U);
   EXPECT_TRUE(Events().empty());
 }
 

@@ -7,12 +7,15 @@
 // SeriesState (when it changes) or a Loss. Only a failure of the whole source is an error.
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/check.h"
+#include "base/clock.h"
 #include "base/result.h"
 #include "model/env.h"
 #include "model/metric.h"
@@ -24,6 +27,21 @@ namespace epochmeter::collect {
 namespace nvml {
 class Session;
 }
+
+// Which parts of a source (GPUs) are read now: those that fall on this slot when all are spread
+// evenly over `slots` ticks. The default is all of them.
+struct Turn {
+  size_t slot = 0;
+  size_t slots = 1;
+  size_t parts = 1;
+  bool Has(size_t part) const { return slots <= 1 || part * slots / parts == slot; }
+  // How many of the parts fall on the slot.
+  size_t Count() const {
+    size_t count = 0;
+    for (size_t part = 0; part < parts; ++part) count += Has(part) ? 1 : 0;
+    return count;
+  }
+};
 
 // How often a source is read, by its measured cost and by how fast its values change: `kTick` each
 // tick of the run's interval; `kMid` each 2 s at most; `kSlow` each 10 s; `kRare` each 60 s.
@@ -53,6 +71,9 @@ struct SourceContext {
   // Which process of ours reads, "recorder" or "sampler": the name of the entity (scope run) that
   // has its own cost. Schedule::Make sets it.
   std::string process_label = "recorder";
+  // The part of one core that all sources of the schedule and what is done with their values may
+  // take (schedule.h). Without a budget every source is read in its tier's period.
+  double cpu_ratio = std::numeric_limits<double>::infinity();
 };
 
 class Source {
@@ -61,6 +82,13 @@ class Source {
   // Reads once. `out.t_ns` is the instant of the tick; values are appended. One thread, never
   // concurrently with any other source of the same schedule.
   virtual base::Result<> Sample(model::Samples& out) = 0;
+  // Into how many parts a reading can be spread over ticks; 0 when it can't. May change.
+  virtual size_t parts() const { return 0; }
+  // Reads those parts only whose turn it is.
+  virtual base::Result<> SampleTurn(model::Samples& out, const Turn& turn) {
+    EPM_CHECK(turn.slots <= 1) << "a source without parts";
+    return Sample(out);
+  }
 };
 
 struct SourceDef {
@@ -71,6 +99,13 @@ struct SourceDef {
   // Whether it is read besides whenever an epoch begins or ends, so that its values are right per
   // epoch. Off for sources that are dear and whose values mean nothing at that very instant.
   bool at_epochs = true;
+  // What every report rests on, and cheap: read at the run's interval whatever the budget is.
+  bool vital = false;
+  // When the budget does not allow for the tier's period: the longest one at which it is of use; 0
+  // when it is of none. Of two sources that take the same, one that is worth twice as much gets
+  // twice the time.
+  int64_t longest_ns = 60 * base::kNsPerSecond;
+  double worth = 1;
   // An error says why this machine can't have the source; it is reported once and the source is
   // tried again later (a driver may be loaded late).
   base::Result<std::unique_ptr<Source>> (*Make)(const SourceContext& context);

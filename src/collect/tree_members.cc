@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collect/tree_members.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -95,11 +96,38 @@ void TreeMembers::FollowCgroup(const std::string& procs_file) {
   if (!own) cgroup_file_.clear();
 }
 
+int TreeMembers::ReadKept(base::UniqueFd& fd, const char* name, std::string& text) const {
+  if (!fd.valid()) fd = base::UniqueFd(::openat(proc_fd(), name, O_RDONLY | O_CLOEXEC));
+  const int error = fd.valid() ? ReadOnce(fd.get(), text) : errno;
+  if (error != 0) fd.Reset();
+  return error;
+}
+
 std::optional<ProcStat> TreeMembers::ReadStat(int32_t pid) {
   char name[32];
   *fmt::format_to_n(name, sizeof name - 1, "{}/stat", pid).out = '\0';
-  if (ReadAt(proc_fd(), name, buffer_) != 0) return std::nullopt;
+  const auto kept = kept_.find(pid);
+  const bool read = kept != kept_.end() && ReadKept(kept->second.stat, name, buffer_) == 0;
+  if (!read && ReadAt(proc_fd(), name, buffer_) != 0) return std::nullopt;
   return ParseProcStat(buffer_);
+}
+
+int TreeMembers::ReadIo(int32_t pid, std::string& text) {
+  char name[32];
+  *fmt::format_to_n(name, sizeof name - 1, "{}/io", pid).out = '\0';
+  const auto kept = kept_.find(pid);
+  return kept != kept_.end() ? ReadKept(kept->second.io, name, text)
+                             : ReadAt(proc_fd(), name, text);
+}
+
+void TreeMembers::KeepOpen(const std::vector<Candidate>& candidates) {
+  constexpr size_t kMostKept = 200;
+  std::erase_if(kept_, [this](const auto& item) { return !member_pids_.contains(item.first); });
+  for (const Candidate& candidate : candidates) {
+    const ProcStat& stat = candidate.stat;
+    if (!member_pids_.contains(stat.key.pid) || stat.ended() || kept_.size() >= kMostKept) continue;
+    kept_.try_emplace(stat.key.pid, Kept{.inode = candidate.inode, .stat = {}, .io = {}});
+  }
 }
 
 bool TreeMembers::IsKnownOutsider(int32_t pid, uint64_t inode) {
@@ -177,6 +205,18 @@ void TreeMembers::ForgetOldGroups() {
   founded_groups_ = std::move(in_use);
 }
 
+void TreeMembers::Refresh() {
+  std::erase_if(members_, [this](ProcStat& stat) {
+    const auto now = ReadStat(stat.key.pid);
+    if (!now || now->key != stat.key) {
+      member_pids_.erase(stat.key.pid);
+      return true;
+    }
+    stat = *now;
+    return false;
+  });
+}
+
 base::Result<> TreeMembers::Scan() {
   ++scan_;
   members_.clear();
@@ -191,6 +231,8 @@ base::Result<> TreeMembers::Scan() {
     const auto pid = base::ParseInt(name);
     if (!pid || *pid > INT32_MAX) continue;
     if (IsKnownOutsider(static_cast<int32_t>(*pid), entry->d_ino)) continue;
+    const auto kept = kept_.find(static_cast<int32_t>(*pid));
+    if (kept != kept_.end() && kept->second.inode != entry->d_ino) kept_.erase(kept);
     if (const auto stat = ReadStat(static_cast<int32_t>(*pid))) {
       candidates.push_back({.stat = *stat, .inode = entry->d_ino, .decided = false});
     }
@@ -220,6 +262,7 @@ base::Result<> TreeMembers::Scan() {
   std::sort(members_.begin(), members_.end(),
             [](const ProcStat& a, const ProcStat& b) { return a.key < b.key; });
   ForgetOldGroups();
+  KeepOpen(candidates);
   return {};
 }
 

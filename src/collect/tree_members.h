@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "base/unique_fd.h"
 #include "collect/proc_pid.h"
 
 namespace epochmeter::collect {
@@ -33,13 +34,24 @@ class TreeMembers {
   void FollowCgroup(const std::string& procs_file);
   // Reads /proc once. Processes that end meanwhile are left out.
   base::Result<> Scan();
-  // As of the last scan, in order of pid; zombies included.
+  // Reads the members of the last scan again, and no others: a scan of all of /proc costs more than
+  // 1 us a process of the machine. Those that have ended are no members any more.
+  void Refresh();
+  // As of the last scan or refresh, in order of pid; zombies included.
   const std::vector<ProcStat>& members() const { return members_; }
   // Descriptor of the proc root, for reading more of a member.
   int proc_fd() const { return ::dirfd(dir_.get()); }
   std::optional<ProcStat> ReadStat(int32_t pid);
+  // Reads /proc/PID/io of a member; 0 or errno.
+  int ReadIo(int32_t pid, std::string& text);
 
  private:
+  // Files of a member that stay open: opening one costs as much as reading it. One of a process
+  // that has ended gives ESRCH, whoever has its pid now.
+  struct Kept {
+    uint64_t inode = 0;
+    base::UniqueFd stat, io;
+  };
   enum class Verdict : uint8_t { kOutside, kExcluded };
   struct Outsider {
     uint64_t inode = 0;
@@ -66,6 +78,8 @@ class TreeMembers {
   bool IsHandedOver(const ProcStat& stat) const;
   std::set<int32_t> ReadCgroup() const;
   void ForgetOldGroups();
+  void KeepOpen(const std::vector<Candidate>& candidates);
+  int ReadKept(base::UniqueFd& fd, const char* name, std::string& text) const;
 
   std::unique_ptr<DIR, CloseDir> dir_;
   ProcKey root_;
@@ -80,6 +94,7 @@ class TreeMembers {
   std::set<int32_t> member_pids_;     // of this scan
   std::set<int32_t> founded_groups_;  // sessions and process groups whose leader is or was a member
   std::vector<ProcStat> members_;
+  std::map<int32_t, Kept> kept_;  // of members, a few hundred at most
   std::string buffer_;
   uint64_t scan_ = 0;
 };

@@ -161,6 +161,55 @@ TEST_F(TreeMembersTest, SaysWhenTheRootCannotBeSeen) {
   EXPECT_THAT(made.error().Message(), testing::HasSubstr("4711"));
 }
 
+TEST_F(TreeMembersTest, ARefreshReadsTheMembersThatWereFoundAndNoOthers) {
+  TreeMembers tree = Tree();
+  Scan(tree);
+  proc_.Put({.pid = 101, .parent = 100, .group = 100, .session = 50, .user = 700});
+  proc_.Put({.pid = 102, .parent = 100, .group = 100, .session = 50});
+  tree.Refresh();
+  EXPECT_EQ(Members(tree), (std::vector<int32_t>{90, 100, 101}));
+  EXPECT_EQ(tree.members()[2].cpu_ticks, 700U);
+  EXPECT_EQ(Scan(tree), (std::vector<int32_t>{90, 100, 101, 102}));
+}
+
+size_t OpenFiles() {
+  size_t count = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    ++count;
+  }
+  return count;
+}
+
+TEST(TreeMembers, ARealProcessThatHasEndedIsNoMemberAfterARefreshAndLeavesNoFileOpen) {
+  const pid_t root = ::fork();
+  if (root == 0) {
+    const pid_t child = ::fork();
+    for (;;) ::pause();
+    ::_exit(child);
+  }
+  auto tree = TreeMembers::Make("/proc", root, {});
+  ASSERT_TRUE(tree.ok());
+  const size_t open = OpenFiles();
+  std::string text;
+  for (int i = 0; i < 500 && tree->members().size() < 2; ++i) {
+    ::usleep(2000);
+    ASSERT_TRUE(tree->Scan().ok());
+  }
+  ASSERT_EQ(tree->members().size(), 2U);
+  tree->Refresh();
+  for (const ProcStat& stat : tree->members()) EXPECT_EQ(tree->ReadIo(stat.key.pid, text), 0);
+  EXPECT_EQ(OpenFiles(), open + 4);
+  for (const ProcStat& stat : tree->members()) ::kill(stat.key.pid, SIGKILL);
+  ::waitpid(root, nullptr, 0);
+  for (int i = 0; i < 500 && !tree->members().empty(); ++i) {
+    ::usleep(2000);  // who reaps the child may take a moment
+    tree->Refresh();
+  }
+  EXPECT_TRUE(tree->members().empty());
+  ASSERT_TRUE(tree->Scan().ok());
+  EXPECT_EQ(OpenFiles(), open);
+}
+
 TEST(TreeMembers, FindARealDaemonThatWasNeverSeenWithItsParent) {
   const pid_t root = ::fork();
   if (root == 0) {

@@ -28,7 +28,15 @@ SeriesId Registry::AddSeries(EntityId entity, const MetricDef& metric, int64_t p
 SeriesId Registry::AddSeries(EntityId entity, const MetricInfo& metric, int64_t period_ns) {
   const auto key = std::make_tuple(entity, metric.name, metric.label);
   const auto found = series_ids_.find(key);
-  if (found != series_ids_.end()) return found->second;
+  if (found != series_ids_.end()) {
+    // A shorter one would make gaps of the samples that were taken in the longer one.
+    SeriesDef& known = series_[found->second];
+    if (known.period_ns > 0 && period_ns > known.period_ns) {
+      known.period_ns = period_ns;
+      sink_.Write(known);
+    }
+    return found->second;
+  }
   SeriesDef def{.id = static_cast<SeriesId>(series_.size()),
                 .entity = entity,
                 .period_ns = period_ns,

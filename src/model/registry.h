@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gives entities and series their ids and tells the sink of each new one, once.
-// The same (scope, name) or (entity, metric, label) always gets the same id. One thread.
+// Gives entities and series their ids and tells the sink of each new one, once. The same (scope,
+// name) or (entity, metric, label) always gets the same id; its period only rises. One thread.
 #pragma once
 
 #include <map>

@@ -68,6 +68,7 @@ const SourceDef kGpuClocks{
     .summary = "clocks of SMs, memory, graphics and video, performance state",
     .metrics = kMetrics,
     .tier = Tier::kTick,
+    .vital = true,
     .Make = &Make};
 
 const SourceDef kGpuMaxClocks{.name = "gpu.max_clocks",
@@ -75,6 +76,7 @@ const SourceDef kGpuMaxClocks{.name = "gpu.max_clocks",
                               .metrics = kMaxMetrics,
                               .tier = Tier::kRare,
                               .at_epochs = false,
+                              .longest_ns = 600 * base::kNsPerSecond,
                               .Make = &MakeMax};
 
 }  // namespace epochmeter::collect::nvml

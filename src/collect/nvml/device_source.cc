@@ -11,10 +11,12 @@ class DeviceSource final : public Source {
   DeviceSource(const SourceContext& context, const GroupDef& def, ReadDevice read)
       : session_(*context.nvml), group_(context, def), read_(read) {}
 
-  base::Result<> Sample(model::Samples& out) override {
+  size_t parts() const override { return session_.devices().size(); }
+  base::Result<> Sample(model::Samples& out) override { return SampleTurn(out, {}); }
+  base::Result<> SampleTurn(model::Samples& out, const Turn& turn) override {
     session_.Maintain(out.t_ns);
-    for (Device& device : session_.devices()) {
-      read_({session_.api(), session_, group_, device, out});
+    for (size_t i = 0; i < session_.devices().size(); ++i) {
+      if (turn.Has(i)) read_({session_.api(), session_, group_, session_.devices()[i], out});
     }
     return {};
   }

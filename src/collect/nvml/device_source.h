@@ -52,12 +52,14 @@ class StatefulSource final : public Source {
   StatefulSource(const SourceContext& context, const GroupDef& def, ReadState read)
       : session_(*context.nvml), group_(context, def), read_(read) {}
 
-  base::Result<> Sample(model::Samples& out) override {
+  size_t parts() const override { return session_.devices().size(); }
+  base::Result<> Sample(model::Samples& out) override { return SampleTurn(out, {}); }
+  base::Result<> SampleTurn(model::Samples& out, const Turn& turn) override {
     session_.Maintain(out.t_ns);
     states_.resize(session_.devices().size());
     for (size_t i = 0; i < states_.size(); ++i) {
       Device& device = session_.devices()[i];
-      if (device.excluded) continue;
+      if (device.excluded || !turn.Has(i)) continue;
       if (device.lost) {
         group_.TellLost(device, out.t_ns);
         continue;

@@ -54,6 +54,7 @@ const SourceDef kGpuEnergy{.name = "gpu.energy",
                            .summary = "energy counter of the board",
                            .metrics = kMetrics,
                            .tier = Tier::kSlow,
+                           .longest_ns = 120 * base::kNsPerSecond,
                            .Make = &Make};
 
 }  // namespace epochmeter::collect::nvml

@@ -35,12 +35,15 @@ class GpmSource final : public Source {
     for (Kept& kept : kept_) kept.reader.Free(session_.api());
   }
 
-  base::Result<> Sample(model::Samples& out) override {
+  size_t parts() const override { return session_.devices().size(); }
+  base::Result<> Sample(model::Samples& out) override { return SampleTurn(out, {}); }
+  base::Result<> SampleTurn(model::Samples& out, const Turn& turn) override {
     session_.Maintain(out.t_ns);
     while (kept_.size() < session_.devices().size()) {
       kept_.push_back({.reader = GpmReader(monotonic_ns_, 0, 0), .contradictions = 0});
     }
     for (size_t i = 0; i < kept_.size(); ++i) {
+      if (!turn.Has(i)) continue;
       const Reading reading{session_.api(), session_, group_, session_.devices()[i], out};
       if (kept_[i].reader.Sample(reading, {}, *request_)) CrossCheck(reading, kept_[i]);
     }
@@ -103,6 +106,8 @@ const SourceDef kGpuActivity{.name = "gpu.activity",
                              .summary = "busy shares of SMs, pipes, memory and links (Hopper+)",
                              .metrics = kGpmMetrics,
                              .tier = Tier::kTick,
+                             .longest_ns = 30 * base::kNsPerSecond,
+                             .worth = 4,
                              .Make = &Make};
 
 }  // namespace epochmeter::collect::nvml

@@ -207,6 +207,7 @@ const SourceDef kGpuMemory{.name = "gpu.memory",
                            .summary = "device memory in use, free, reserved and in total",
                            .metrics = kMetrics,
                            .tier = Tier::kTick,
+                           .vital = true,
                            .Make = &Make};
 
 const SourceDef kGpuBar1{.name = "gpu.bar1",
@@ -214,6 +215,7 @@ const SourceDef kGpuBar1{.name = "gpu.bar1",
                          .metrics = kBar1Metrics,
                          .tier = Tier::kRare,
                          .at_epochs = false,
+                         .longest_ns = 600 * base::kNsPerSecond,
                          .Make = &MakeBar1};
 
 }  // namespace epochmeter::collect::nvml

@@ -156,6 +156,7 @@ const SourceDef kGpuNvlink{.name = "gpu.nvlink",
                            .metrics = kMetrics,
                            .tier = Tier::kSlow,
                            .at_epochs = false,
+                           .longest_ns = 120 * base::kNsPerSecond,
                            .Make = &Make};
 
 }  // namespace epochmeter::collect::nvml

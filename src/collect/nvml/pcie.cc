@@ -196,6 +196,7 @@ const SourceDef kGpuPcie{.name = "gpu.pcie",
                          .metrics = kMetrics,
                          .tier = Tier::kRare,
                          .at_epochs = false,
+                         .longest_ns = 600 * base::kNsPerSecond,
                          .Make = &MakeLink};
 
 const SourceDef kGpuPcieBytes{
@@ -203,6 +204,7 @@ const SourceDef kGpuPcieBytes{
     .summary = "bytes over PCIe, where readings are close enough for 32-bit counters",
     .metrics = kByteMetrics,
     .tier = Tier::kTick,
+    .longest_ns = 0,
     .Make = &MakeBytes};
 
 }  // namespace epochmeter::collect::nvml

@@ -111,6 +111,7 @@ const SourceDef kGpuPower{.name = "gpu.power",
                           .summary = "board power, present and mean of a second",
                           .metrics = kMetrics,
                           .tier = Tier::kTick,
+                          .vital = true,
                           .Make = &Make};
 
 const SourceDef kGpuLimits{

@@ -92,10 +92,13 @@ class ProcessUtilizationSource final : public Source {
         period_ns_(TierPeriodNs(Tier::kSlow, context.tick_ns)),
         group_(context, {.metrics = {}, .calls = kCalls, .period_ns = period_ns_}) {}
 
-  base::Result<> Sample(model::Samples& out) override {
+  size_t parts() const override { return session_.devices().size(); }
+  base::Result<> Sample(model::Samples& out) override { return SampleTurn(out, {}); }
+  base::Result<> SampleTurn(model::Samples& out, const Turn& turn) override {
     session_.Maintain(out.t_ns);
     kept_.resize(session_.devices().size());
     for (size_t i = 0; i < kept_.size(); ++i) {
+      if (!turn.Has(i)) continue;
       SampleDevice({session_.api(), session_, group_, session_.devices()[i], out}, kept_[i]);
     }
     return {};
@@ -237,6 +240,7 @@ const SourceDef kGpuProcessUtilization{.name = "gpu.process_utilization",
                                        .metrics = kMetrics,
                                        .tier = Tier::kSlow,
                                        .at_epochs = false,
+                                       .longest_ns = 120 * base::kNsPerSecond,
                                        .Make = &Make};
 
 }  // namespace epochmeter::collect::nvml

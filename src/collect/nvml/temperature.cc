@@ -110,12 +110,14 @@ const SourceDef kGpuTemperatureLimits{
     .metrics = kLimitMetrics,
     .tier = Tier::kRare,
     .at_epochs = false,
+    .longest_ns = 600 * base::kNsPerSecond,
     .Make = &MakeLimits};
 
 const SourceDef kGpuTemperature{.name = "gpu.temperature",
                                 .summary = "temperatures of GPU and memory",
                                 .metrics = kMetrics,
                                 .tier = Tier::kTick,
+                                .vital = true,
                                 .Make = &Make};
 
 }  // namespace epochmeter::collect::nvml

@@ -108,12 +108,14 @@ const SourceDef kGpuThrottle{.name = "gpu.throttle",
                              .summary = "reasons that hold clocks down, at the instant",
                              .metrics = kMetrics,
                              .tier = Tier::kTick,
+                             .vital = true,
                              .Make = &Make};
 
 const SourceDef kGpuThrottleTime{.name = "gpu.throttle_time",
                                  .summary = "time for which each reason held clocks down",
                                  .metrics = kTimeMetrics,
                                  .tier = Tier::kSlow,
+                                 .longest_ns = 120 * base::kNsPerSecond,
                                  .Make = &MakeTimes};
 
 }  // namespace epochmeter::collect::nvml

@@ -120,6 +120,7 @@ const SourceDef kGpuPowerTrace{.name = "gpu.power_trace",
                                .summary = "mean, lowest and highest of the driver's 20 ms power",
                                .metrics = kPowerMetrics,
                                .tier = Tier::kTick,
+                               .longest_ns = 30 * base::kNsPerSecond,
                                .Make = &MakePower};
 
 const SourceDef kGpuUtilizationTrace{
@@ -128,6 +129,7 @@ const SourceDef kGpuUtilizationTrace{
     .metrics = kUtilizationMetrics,
     .tier = Tier::kSlow,
     .at_epochs = false,
+    .longest_ns = 120 * base::kNsPerSecond,
     .Make = &MakeUtilization};
 
 }  // namespace epochmeter::collect::nvml

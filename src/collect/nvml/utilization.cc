@@ -53,6 +53,7 @@ const SourceDef kGpuUtilization{.name = "gpu.utilization",
                                 .summary = "GPU and memory controller busy shares",
                                 .metrics = kMetrics,
                                 .tier = Tier::kTick,
+                                .vital = true,
                                 .Make = &Make};
 
 }  // namespace epochmeter::collect::nvml

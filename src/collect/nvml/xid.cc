@@ -263,6 +263,7 @@ const SourceDef kGpuXid{.name = "gpu.xid",
                         .summary = "XID errors and other events of the driver",
                         .metrics = kMetrics,
                         .tier = Tier::kTick,
+                        .vital = true,
                         .Make = &Make};
 
 }  // namespace epochmeter::collect::nvml
