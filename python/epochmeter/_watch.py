@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Waits for a framework's module to be imported, then installs our hook into it.
 
-Loaded at the start of every Python under `epochmeter run`, long before anything else of this
-package: it imports nothing but os and sys, and its cost per import of the training is one look-up
-in a dictionary.
+Loaded at the start of every Python under `epochmeter run`, data workers too, long before anything
+else of this package: it imports nothing but os and sys, and its cost per import of the training is
+one look-up in a dictionary.
 
 Only modules that hold the code itself are waited for, never a package that imports its parts on
 first use: whichever way the training comes to them, the import passes through here. A module that
@@ -14,7 +14,11 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any, Callable, Dict, List, Optional, Tuple
+
+# As in typing, whose import would take more than all the rest: each Python of a job comes by here.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, Callable, Dict, List, Optional, Tuple
 
 # One entry a hook: our file, and the modules to wait for, with each of which its install(module) is
 # called. It may be called again with the same module, as after a reload: it marks what it wraps.

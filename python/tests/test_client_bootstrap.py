@@ -42,6 +42,35 @@ def test_the_search_path_stays_as_it_is(recorder: FakeRecorder, python: str) -> 
     assert recorder.events() == []
 
 
+@pytest.mark.parametrize("python", pythons())
+def test_start_of_python_loads_nothing_that_takes_time(recorder: FakeRecorder, python: str) -> None:
+    # Every Python of a job pays for it, also each of its data workers.
+    script = "import sys; print(*sys.modules)"
+    plain = set(run_python(script, holder=False, python=python).stdout.split())
+    done = set(run_python(script, recorder.path, bootstrap=True, python=python).stdout.split())
+    # The last is what importlib itself imports.
+    ours = {"__future__", "importlib", "importlib.machinery", "importlib._bootstrap", "warnings"}
+    ours.add("importlib._bootstrap_external")
+    assert done - plain <= ours
+
+
+HEAVY = {
+    "asyncio", "concurrent.futures", "ctypes", "dataclasses", "decimal", "email", "http", "logging",
+    "multiprocessing", "pathlib", "pickle", "shutil", "ssl", "tempfile", "unittest", "urllib",
+}  # fmt: skip
+
+
+def test_what_a_step_needs_loads_no_heavy_part_of_the_library(recorder: FakeRecorder) -> None:
+    script = (
+        "import sys; before = set(sys.modules)\n"
+        "import epochmeter\n"
+        "for _ in epochmeter.steps(range(3)): epochmeter.log(loss=0.5)\n"
+        "print(*(set(sys.modules) - before))"
+    )
+    loaded = set(run_python(script, recorder.path).stdout.split())
+    assert "epochmeter._sender" in loaded and not loaded & HEAVY
+
+
 def test_users_own_sitecustomize_is_loaded_as_if_we_were_not_there(
     recorder: FakeRecorder, tmp_path: Path
 ) -> None:
