@@ -107,9 +107,10 @@ Interval Run::Recorded() const {
 std::optional<int64_t> Run::WallNs(int64_t t_ns) const {
   if (!info && anchors.empty()) return {};
   base::ClockAnchor best = info ? info->anchor : anchors.front().clocks;
-  for (const Anchor& anchor : anchors) {
-    if (anchor.clocks.mono_ns <= t_ns) best = anchor.clocks;
-  }
+  const auto after =
+      std::upper_bound(anchors.begin(), anchors.end(), t_ns,
+                       [](int64_t t, const Anchor& anchor) { return t < anchor.clocks.mono_ns; });
+  if (after != anchors.begin()) best = std::prev(after)->clocks;
   return best.wall_ns + (t_ns - best.mono_ns);
 }
 

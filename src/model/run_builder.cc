@@ -101,7 +101,13 @@ void RunBuilder::Add(const RunInfo& info) {
   Widen(info.anchor.mono_ns);
 }
 
-void RunBuilder::Add(const Anchor& anchor) { run_.anchors.push_back(anchor); }
+// In the order of time, as Run::WallNs searches them; they nearly always come so.
+void RunBuilder::Add(const Anchor& anchor) {
+  const auto after = std::upper_bound(
+      run_.anchors.begin(), run_.anchors.end(), anchor,
+      [](const Anchor& a, const Anchor& b) { return a.clocks.mono_ns < b.clocks.mono_ns; });
+  run_.anchors.insert(after, anchor);
+}
 
 void RunBuilder::Add(const EntityDef& entity) {
   if (run_.entities.size() <= entity.id) run_.entities.resize(entity.id + 1);
