@@ -20,6 +20,7 @@
 #include "base/json_writer.h"
 #include "base/strings.h"
 #include "cli/attach_target.h"
+#include "cli/clock_watch.h"
 #include "cli/core_keeper.h"
 #include "cli/event_receiver.h"
 #include "cli/live_print.h"
@@ -41,7 +42,6 @@ namespace {
 // On client events in one turn of the loop, and at the end of the run.
 constexpr int64_t kEventsTurnNs = base::kNsPerSecond / 5;
 constexpr int64_t kLastEventsNs = base::kNsPerSecond / 2;
-constexpr int64_t kAnchorPeriodNs = 300 * base::kNsPerSecond;
 // After the training's end: how long the copy of its last output is waited for.
 constexpr int64_t kLastOutputNs = 3 * base::kNsPerSecond / 2;
 // So many packets of output between two looks at the clock: a chatty training must not hold
@@ -138,7 +138,7 @@ class Recorder {
         ingest::ProtocolDecoder::Options{.not_before_ns = OldestEventNs(start)});
     capture_ = std::make_unique<LogCapture>(*sink_);
     sampler_ = SamplerLink::Make(*registry_, *sink_, settings_);
-    next_anchor_ns_ = started_ns_ + kAnchorPeriodNs;
+    clocks_ = std::make_unique<ClockWatch>(*sink_, info.anchor);
     return {};
   }
 
@@ -205,7 +205,7 @@ class Recorder {
   }
 
   int64_t NextDueNs() const {
-    int64_t due_ns = std::min(next_anchor_ns_, sampler_->NextDueNs());
+    int64_t due_ns = std::min(clocks_->NextDueNs(), sampler_->NextDueNs());
     due_ns = std::min(due_ns, cores_->NextDueNs());
     if (schedule_) due_ns = std::min(due_ns, schedule_->NextDueNs());
     if (printer_) due_ns = std::min(due_ns, printer_->NextDueNs());
@@ -237,10 +237,7 @@ class Recorder {
     cores_->Maintain(now_ns);
     writer_metrics_->Maintain(now_ns, *writer_);
     if (printer_) printer_->Tick(now_ns);
-    if (next_anchor_ns_ <= now_ns) {
-      sink_->Write(model::Anchor{.clocks = base::ReadClockAnchor()});
-      next_anchor_ns_ = now_ns + kAnchorPeriodNs;
-    }
+    clocks_->Maintain(now_ns);
     if (ended_ && now_ns >= ended_ns_ + kLastOutputNs) finished_ = true;
   }
 
@@ -363,6 +360,7 @@ class Recorder {
     TakeEvents(until_ns);
     events_dropped_ += backlog_.size();
     sampler_->Stop();
+    clocks_->Look();
     decoder_->Flush(base::MonotonicNs(), true);
     capture_->Finish(base::MonotonicNs());
     TellDropped(base::MonotonicNs());
@@ -413,13 +411,14 @@ class Recorder {
   std::unique_ptr<EventReceiver> receiver_;
   std::unique_ptr<SamplerLink> sampler_;
   std::unique_ptr<CoreKeeper> cores_;
+  std::unique_ptr<ClockWatch> clocks_;
   std::unique_ptr<WriterMetrics> writer_metrics_;
   std::unique_ptr<collect::SourceContext> context_;
   std::unique_ptr<collect::Schedule> schedule_;
   base::UniqueFd training_;  // pidfd
   uint64_t training_start_ticks_ = 0;
   int64_t leave_at_ns_ = 0;  // 0: at the training's end
-  int64_t started_ns_ = 0, run_began_ns_ = 0, ended_ns_ = 0, next_anchor_ns_ = 0;
+  int64_t started_ns_ = 0, run_began_ns_ = 0, ended_ns_ = 0;
   bool resumed_ = false;
   std::vector<Datagram> backlog_;  // received, not yet understood
   uint64_t events_dropped_ = 0, dropped_told_ = 0;

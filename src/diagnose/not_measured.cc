@@ -222,6 +222,17 @@ void AddLostGpus(const Run& run, const model::Report& report, std::vector<NotMea
   }
 }
 
+// The time in which the machine slept: no clock of the run counts it.
+void AddSuspends(const Run& run, std::vector<NotMeasured>* list) {
+  for (const Event& event : run.events) {
+    if (event.kind != EventKind::kSource || event.name != "clock.suspended") continue;
+    const double since_s = base::SecondsFromNs(event.t_ns - run.Recorded().begin_ns);
+    list->push_back({.subject = base::FormatDuration(event.Number("for_s").value_or(0)) +
+                                " before +" + base::FormatDuration(since_s),
+                     .reason = "suspended: the machine slept"});
+  }
+}
+
 // The energy of GPUs that were measured in an epoch and have one elsewhere.
 void AddLostEnergy(const model::Report& report, std::vector<NotMeasured>* list) {
   std::map<int32_t, EpochsOf> lost;
@@ -264,6 +275,14 @@ void AddLoss(const model::Report& report, std::vector<NotMeasured>* list) {
                              "epochmeter.log(loss=...) tells it"});
 }
 
+// A sampler that never came to tell of any GPU is not the absence of GPUs.
+std::string WhyNoGpu(const model::Report& report) {
+  for (const model::Incident& incident : report.incidents) {
+    if (incident.kind == "sampler") return incident.text;
+  }
+  return "the run has no GPU";
+}
+
 void AddMissing(const Run& run, const model::Report& report, bool gpu_source_failed,
                 std::vector<NotMeasured>* list) {
   const bool damaged = IsDamaged(run);
@@ -274,7 +293,7 @@ void AddMissing(const Run& run, const model::Report& report, bool gpu_source_fai
   const auto add = [&](std::string subject, std::string_view reason) {
     list->push_back({.subject = std::move(subject), .reason = std::string(because(reason))});
   };
-  if (run.EntitiesOf(Scope::kGpu).empty() && !gpu_source_failed) add("GPU", "the run has no GPU");
+  if (run.EntitiesOf(Scope::kGpu).empty() && !gpu_source_failed) add("GPU", WhyNoGpu(report));
   if (report.epochs.empty()) {
     add("epochs and steps",
         HasEvents(run) ? "the client reported none" : "no client spoke to the recorder");
@@ -313,6 +332,7 @@ std::vector<NotMeasured> FindNotMeasured(const Run& run, const model::Report& re
     list.push_back({.subject = std::move(subject), .reason = reason});
   }
   AddStates(run, report, told, &list);
+  AddSuspends(run, &list);
   AddMissing(run, report, gpu_source_failed, &list);
   return list;
 }
