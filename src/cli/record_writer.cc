@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/record_writer.h"
 
+#include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <condition_variable>
 #include <cstdio>
+#include <cstdlib>
 #include <mutex>
 #include <system_error>
 #include <thread>
@@ -13,6 +16,9 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/strings.h"
+#include "runfile/frame.h"
+#include "runfile/run_files.h"
 #include "runfile/run_writer.h"
 
 namespace epochmeter::cli {
@@ -26,6 +32,22 @@ constexpr int64_t kSlowFlushNs = 50 * base::kNsPerMs;
 constexpr int64_t kSlowPeriodNs = 10 * base::kNsPerSecond;
 constexpr int kSlowFlushesInARow = 5;
 constexpr int64_t kShortestPeriodNs = 100 * base::kNsPerMs;
+
+// Tests seal more often than each 600 ticks, to end a writer in the middle of it.
+uint32_t TicksPerSeal(uint32_t usual) {
+  const char* value = std::getenv("EPOCHMETER_SEAL_TICKS");
+  const auto ticks = base::ParseInt(value != nullptr ? value : "");
+  return ticks && *ticks > 0 && *ticks < usual ? static_cast<uint32_t>(*ticks) : usual;
+}
+
+// Whether a recorder died while it made the files: a header at most, and no tail yet. What it had
+// to say never reached them, so they are made anew.
+bool DiedMakingFiles(const std::string& path) {
+  struct stat info {};
+  const bool bare = ::stat(path.c_str(), &info) == 0 &&
+                    info.st_size <= static_cast<off_t>(runfile::kFileHeaderBytes);
+  return bare && ::access(runfile::TailPath(path).c_str(), F_OK) != 0 && errno == ENOENT;
+}
 
 bool IsDefinition(const model::Record& record) {
   return std::holds_alternative<model::RunInfo>(record) ||
@@ -223,10 +245,12 @@ void TellKeptTail(const std::string& path) {
 base::Result<std::unique_ptr<RecordWriter>> RecordWriter::Open(const std::string& path,
                                                                const Options& options) {
   RunWriter::Options writer_options;
-  writer_options.force = options.force;
-  base::Result<std::unique_ptr<RunWriter>> writer = options.resume
-                                                        ? RunWriter::Resume(path, writer_options)
-                                                        : RunWriter::Create(path, writer_options);
+  const bool bare = options.resume && DiedMakingFiles(path);
+  const bool resume = options.resume && !bare;
+  writer_options.force = options.force || bare;
+  writer_options.ticks_per_seal = TicksPerSeal(writer_options.ticks_per_seal);
+  base::Result<std::unique_ptr<RunWriter>> writer =
+      resume ? RunWriter::Resume(path, writer_options) : RunWriter::Create(path, writer_options);
   // The recorder before may have died before it made the file.
   if (options.resume && !writer.ok() && writer.error().code == ENOENT) {
     writer = RunWriter::Create(path, writer_options);
