@@ -85,7 +85,9 @@ int Run(const Arguments& arguments) {
     return Fail(arguments, settings.error(), kExitRunFailed);
   }
   if (!settings.ok()) {
-    Fail(arguments, settings.error(), kExitRunFailed);
+    base::Error error = settings.error();
+    error.what_to_do = "name another folder with -o; the training goes on without recording";
+    Fail(arguments, error, kExitRunFailed);
     return ExecPlainly(arguments.command);
   }
   return Launch(*settings);

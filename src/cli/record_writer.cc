@@ -16,13 +16,17 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/network_folder.h"
 #include "base/strings.h"
 #include "runfile/frame.h"
+#include "runfile/pending.h"
 #include "runfile/run_files.h"
 #include "runfile/run_writer.h"
 
 namespace epochmeter::cli {
 namespace {
+
+void SayAtOnce(const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); }
 
 using runfile::RunWriter;
 
@@ -71,21 +75,66 @@ size_t SizeOf(const model::Record& record) {
   return bytes;
 }
 
+// For how long a disk must take everything before it counts as well again.
+constexpr int64_t kWellNs = 5 * base::kNsPerSecond;
+// A disk that fails again and again is told of once in this time.
+constexpr int64_t kTellFailureNs = 60 * base::kNsPerSecond;
+
+std::string ParentOf(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+// A time in which the disk did not take records, in one piece or with short breaks.
+struct DiskFailure {
+  int64_t since_ns = 0;  // 0: there is none
+  int64_t last_ns = 0;
+  int64_t well_ns = 0;  // the first flush after the last failed one; 0: there was none yet
+  int64_t attempts = 0;
+  std::string reason;
+
+  model::Event AsEvent(int64_t now_ns) const {
+    const double lasted_s = base::SecondsFromNs((well_ns == 0 ? now_ns : well_ns) - since_ns);
+    return {
+        .t_ns = since_ns,
+        .kind = model::EventKind::kSource,
+        .rank = {},
+        .epoch = {},
+        .step = {},
+        .name = "recorder.disk",
+        .fields = {{.key = "state", .value = std::string("failed")},
+                   {.key = "duration_s", .value = lasted_s},
+                   {.key = "attempts", .value = attempts},
+                   {.key = "detail",
+                    .value = "the disk did not take records for " + base::FormatDuration(lasted_s) +
+                             " (" + reason + "); they waited in memory"}}};
+  }
+};
+
 class ThreadedWriter : public RecordWriter {
  public:
-  ThreadedWriter(std::unique_ptr<RunWriter> writer, std::string path)
-      : writer_(std::move(writer)),
-        path_(std::move(path)),
-        info_(writer_->info()),
-        entities_(writer_->entities()),
-        series_(writer_->series()) {}
+  ThreadedWriter(std::string path, const Options& options)
+      : path_(std::move(path)), options_(options) {}
 
+  // Waits for the files as Open says.
   base::Result<> Start() {
     try {
       thread_ = std::thread([this] { Loop(); });
     } catch (const std::system_error& error) {
       return base::SystemError("cannot start a thread", "writer", error.code().value());
     }
+    std::unique_lock<std::mutex> lock(mutex_);
+    const auto opened = [this] { return opening_.has_value(); };
+    if (options_.resume) {
+      wake_.wait(lock, opened);
+    } else if (!wake_.wait_for(lock, std::chrono::nanoseconds(kOpeningNs), opened)) {
+      SayAtOnce("epochmeter: the disk of " + path_ +
+                " does not answer; recording goes on in memory");
+      return {};
+    }
+    if (!opening_->ok()) return opening_->error();
+    known_file_system_ = file_system_;
     return {};
   }
   ~ThreadedWriter() override { Join(); }
@@ -93,8 +142,12 @@ class ThreadedWriter : public RecordWriter {
   void Write(const model::Record& record) override {
     const size_t bytes = SizeOf(record);
     const std::lock_guard<std::mutex> lock(mutex_);
+    if (opening_ && !opening_->ok()) return;  // told; Finish is an error
     if (queued_bytes_ + bytes > kMaxQueuedBytes && !IsDefinition(record)) {
       ++overflow_;
+      if (const int64_t t_ns = runfile::TimeOf(record); t_ns != 0) {
+        overflow_span_.Add({.first_ns = t_ns, .last_ns = t_ns});
+      }
       return;
     }
     queued_bytes_ += bytes;
@@ -104,13 +157,18 @@ class ThreadedWriter : public RecordWriter {
   void FlushSoon() override {
     const std::lock_guard<std::mutex> lock(mutex_);
     flush_soon_ = true;
-    wake_.notify_one();
+    wake_.notify_all();
   }
 
   base::Result<> Finish(const model::RunEnd& end) override {
     Join();
+    if (writer_ == nullptr) return opening_->error();
     WriteQueued();
-    return writer_->Finish(end);
+    if (failure_.since_ns != 0) writer_->Write(failure_.AsEvent(base::MonotonicNs()));
+    lock_told_ = true;  // no record after the end
+    base::Result<> finished = writer_->Finish(end);
+    TellNews();
+    return finished;
   }
 
   Figures figures() const override {
@@ -120,24 +178,87 @@ class ThreadedWriter : public RecordWriter {
   const std::optional<model::RunInfo>& info() const override { return info_; }
   const std::vector<model::EntityDef>& entities() const override { return entities_; }
   const std::vector<model::SeriesDef>& series() const override { return series_; }
+  const std::string& network_file_system() const override { return known_file_system_; }
+  const std::string& path() const override { return writer_ ? writer_->path() : path_; }
 
  private:
   void Join() {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       stopping_ = true;
-      wake_.notify_one();
+      wake_.notify_all();
     }
     if (thread_.joinable()) thread_.join();
   }
 
   void Loop() {
+    if (!OpenFiles()) return;
+    TellNews();
     while (WaitForFlush()) {
       WriteQueued();
       const base::Result<> flushed = writer_->Flush();
       Judge(flushed);
+      TellNews();
       NoteFigures();
     }
+  }
+
+  bool OpenFiles() {
+    const bool bare = options_.resume && DiedMakingFiles(path_);
+    const bool resume = options_.resume && !bare;
+    RunWriter::Options options{.force = options_.force || bare, .wait_for_disk = true};
+    options.ticks_per_seal = TicksPerSeal(options.ticks_per_seal);
+    const int64_t begin_ns = base::MonotonicNs();
+    base::Result<std::unique_ptr<RunWriter>> writer =
+        resume ? RunWriter::Resume(path_, options) : RunWriter::Create(path_, options);
+    // The recorder before may have died before it made the file.
+    if (options_.resume && !writer.ok() && writer.error().code == ENOENT) {
+      writer = RunWriter::Create(path_, options);
+    }
+    const bool ok = writer.ok();
+    if (!ok && !options_.resume && base::MonotonicNs() - begin_ns > kOpeningNs) {
+      SayAtOnce("epochmeter: " + writer.error().Message() +
+                "; the training goes on without recording");
+    }
+    const std::string file_system = base::NetworkFileSystem(ParentOf(path_));
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (ok) {
+      writer_ = std::move(writer).value();
+      info_ = writer_->info();
+      entities_ = writer_->entities();
+      series_ = writer_->series();
+    }
+    file_system_ = file_system;
+    opening_ = ok ? base::Result<>() : base::Result<>(writer.error());
+    if (!ok) queue_ = {};
+    wake_.notify_all();
+    return ok;
+  }
+
+  // What happened to the files beside the flushes, once each.
+  void TellNews() {
+    if (!kept_tail_told_) TellKeptTail(writer_->kept_tail());
+    kept_tail_told_ = !writer_->kept_tail().empty();
+    if (!writer_->locked() && !std::exchange(lock_told_, true)) TellNoLock();
+    if (writer_->path() == told_path_) return;
+    if (!told_path_.empty()) {
+      SayAtOnce("epochmeter: the run file was moved to " + writer_->path() +
+                "; recording goes on there");
+    }
+    told_path_ = writer_->path();
+  }
+
+  void TellNoLock() {
+    SayAtOnce("epochmeter: the file system of " + writer_->path() +
+              " has no locks; recording without");
+    writer_->Write(model::Loss{
+        .t_ns = base::MonotonicNs(),
+        .severity = model::LossSeverity::kInfo,
+        .kind = "recorder.no_lock",
+        .count = 1,
+        .detail = "the file system of the run file has no locks: only the file's creation keeps "
+                  "a second recorder away",
+        .help = "Don't write to this file, or recover it, from another machine meanwhile."});
   }
 
   // On this thread, which may wait for a file server that does not answer.
@@ -148,7 +269,7 @@ class ThreadedWriter : public RecordWriter {
                     .last_flush_ns = stats.last_flush_ns,
                     .disk_free_bytes = {}};
     struct statvfs info {};
-    if (::statvfs(path_.c_str(), &info) == 0) {
+    if (::statvfs(writer_->path().c_str(), &info) == 0) {
       figures.disk_free_bytes = static_cast<uint64_t>(info.f_bavail) * info.f_frsize;
     }
     const std::lock_guard<std::mutex> lock(mutex_);
@@ -160,7 +281,10 @@ class ThreadedWriter : public RecordWriter {
     std::unique_lock<std::mutex> lock(mutex_);
     // Asked for sooner, not more often than this: clients may send epochs in a loop.
     wake_.wait_for(lock, std::chrono::nanoseconds(kShortestPeriodNs), [this] { return stopping_; });
-    wake_.wait_for(lock, std::chrono::nanoseconds(slow_ ? kSlowPeriodNs : kFlushPeriodNs),
+    // A disk that failed is asked soon whether it is well again, also a slow one.
+    const bool failing = failure_.since_ns != 0 && failure_.well_ns == 0;
+    wake_.wait_for(lock,
+                   std::chrono::nanoseconds(slow_ && !failing ? kSlowPeriodNs : kFlushPeriodNs),
                    [this] { return stopping_ || flush_soon_; });
     flush_soon_ = false;
     return !stopping_;
@@ -169,35 +293,63 @@ class ThreadedWriter : public RecordWriter {
   void WriteQueued() {
     std::vector<model::Record> records;
     uint64_t overflow = 0;
+    runfile::TimeSpan span;
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       records.swap(queue_);
       queued_bytes_ = 0;
       overflow = std::exchange(overflow_, 0);
+      span = std::exchange(overflow_span_, {});
     }
     for (const model::Record& record : records) writer_->Write(record);
     if (overflow == 0) return;
+    const int64_t start_ns = writer_->info() ? writer_->info()->anchor.mono_ns : 0;
     writer_->Write(
         model::Loss{.t_ns = base::MonotonicNs(),
                     .severity = model::LossSeverity::kDataLoss,
                     .kind = "recorder.queue_full",
                     .count = overflow,
-                    .detail = "records that came while the disk stood still",
+                    .detail = "records that came while the disk stood still" + span.Text(start_ns),
                     .help = "Write the run file to a faster or less loaded disk (run -o)."});
   }
 
-  // Says once when the disk fails or becomes slow, and once when it is well again.
+  // Says when the disk fails or becomes slow, and when it is well again.
   void Judge(const base::Result<>& flushed) {
-    if (!flushed.ok() && !failing_) {
-      std::fprintf(stderr, "epochmeter: %s; recording goes on in memory\n",
-                   flushed.error().Message().c_str());
+    const int64_t now_ns = base::MonotonicNs();
+    if (flushed.ok()) {
+      NoteWell(now_ns);
+    } else {
+      NoteFailed(flushed.error(), now_ns);
     }
-    failing_ = !flushed.ok();
     const bool slow = writer_->stats().last_flush_ns > kSlowFlushNs;
     slow_in_a_row_ = slow ? slow_in_a_row_ + 1 : 0;
     const bool now_slow = slow_in_a_row_ >= kSlowFlushesInARow || (slow_ && slow);
     if (now_slow != slow_) TellPeriod(now_slow);
     slow_ = now_slow;
+  }
+
+  void NoteFailed(const base::Error& error, int64_t now_ns) {
+    if (failure_.since_ns == 0) {
+      failure_.since_ns = now_ns - writer_->stats().last_flush_ns;
+      failure_.reason = error.why.empty() ? error.what : error.why;
+      failure_told_ = told_ns_ == 0 || now_ns - told_ns_ > kTellFailureNs;
+      if (failure_told_) {
+        told_ns_ = now_ns;
+        SayAtOnce("epochmeter: " + error.Message() + "; recording goes on in memory");
+      }
+    }
+    failure_.last_ns = now_ns;
+    failure_.well_ns = 0;
+    ++failure_.attempts;
+  }
+
+  void NoteWell(int64_t now_ns) {
+    if (failure_.since_ns == 0) return;
+    if (failure_.well_ns == 0) failure_.well_ns = now_ns;
+    if (now_ns - failure_.last_ns < kWellNs) return;
+    writer_->Write(failure_.AsEvent(now_ns));
+    if (failure_told_) SayAtOnce("epochmeter: the disk takes records again");
+    failure_ = {};
   }
 
   void TellPeriod(bool slow) {
@@ -214,20 +366,29 @@ class ThreadedWriter : public RecordWriter {
             {.key = "flush_s", .value = base::SecondsFromNs(writer_->stats().last_flush_ns)}}});
   }
 
-  const std::unique_ptr<RunWriter> writer_;  // of the thread; of the caller of Finish after Join
-  const std::string path_;
-  const std::optional<model::RunInfo> info_;
-  const std::vector<model::EntityDef> entities_;
-  const std::vector<model::SeriesDef> series_;
-  mutable std::mutex mutex_;  // guards the next six
+  const std::string path_;  // as it was given
+  const Options options_;
+  std::unique_ptr<RunWriter> writer_;   // of the thread; of the caller of Finish after Join
+  std::optional<model::RunInfo> info_;  // these three: as the files were opened
+  std::vector<model::EntityDef> entities_;
+  std::vector<model::SeriesDef> series_;
+  std::string known_file_system_;
+  mutable std::mutex mutex_;               // guards the next nine
+  std::optional<base::Result<>> opening_;  // how it went
+  std::string file_system_;
   Figures figures_;
   std::vector<model::Record> queue_;
   size_t queued_bytes_ = 0;
   uint64_t overflow_ = 0;
+  runfile::TimeSpan overflow_span_;
   bool flush_soon_ = false;
   bool stopping_ = false;
   std::condition_variable wake_;
-  bool failing_ = false, slow_ = false;  // of the thread
+  DiskFailure failure_;  // this and what follows: of the thread
+  int64_t told_ns_ = 0;  // when a failure was told last
+  bool failure_told_ = false, kept_tail_told_ = false, lock_told_ = false;
+  std::string told_path_;
+  bool slow_ = false;
   int slow_in_a_row_ = 0;
   std::thread thread_;
 };
@@ -236,30 +397,15 @@ class ThreadedWriter : public RecordWriter {
 
 void TellKeptTail(const std::string& path) {
   if (path.empty()) return;
-  std::fprintf(stderr,
-               "epochmeter: the tail of a run whose file is gone is kept as %s; renamed to "
-               "OTHER.emr.tail it is read as OTHER.emr\n",
-               path.c_str());
+  SayAtOnce("epochmeter: the tail of a run whose file is gone is kept as " + path +
+            "; renamed to OTHER.emr.tail it is read as OTHER.emr");
 }
 
 base::Result<std::unique_ptr<RecordWriter>> RecordWriter::Open(const std::string& path,
                                                                const Options& options) {
-  RunWriter::Options writer_options;
-  const bool bare = options.resume && DiedMakingFiles(path);
-  const bool resume = options.resume && !bare;
-  writer_options.force = options.force || bare;
-  writer_options.ticks_per_seal = TicksPerSeal(writer_options.ticks_per_seal);
-  base::Result<std::unique_ptr<RunWriter>> writer =
-      resume ? RunWriter::Resume(path, writer_options) : RunWriter::Create(path, writer_options);
-  // The recorder before may have died before it made the file.
-  if (options.resume && !writer.ok() && writer.error().code == ENOENT) {
-    writer = RunWriter::Create(path, writer_options);
-  }
-  if (!writer.ok()) return writer.error();
-  TellKeptTail((*writer)->kept_tail());
-  auto threaded = std::make_unique<ThreadedWriter>(std::move(writer).value(), path);
-  EPM_TRY(threaded->Start());
-  return std::unique_ptr<RecordWriter>(std::move(threaded));
+  auto writer = std::make_unique<ThreadedWriter>(path, options);
+  EPM_TRY(writer->Start());
+  return std::unique_ptr<RecordWriter>(std::move(writer));
 }
 
 }  // namespace epochmeter::cli

@@ -34,6 +34,7 @@
 #include "collect/sources.h"
 #include "ingest/protocol.h"
 #include "model/registry.h"
+#include "runfile/file_system.h"
 #include "runfile/run_reader.h"
 
 namespace epochmeter::cli {
@@ -115,8 +116,7 @@ class Recorder {
   base::Result<> Open(const RecorderStart& start) {
     // First: the socket holds 10 events, and a file may take its time to be made.
     EPM_ASSIGN(receiver_, EventReceiver::Start(channels_.event_socket));
-    EPM_ASSIGN(writer_, RecordWriter::Open(settings_.run_path,
-                                           {.resume = start.resume, .force = settings_.force}));
+    EPM_ASSIGN(writer_, OpenWriter(start));
     if (settings_.print_ns > 0 || !settings_.print_path.empty()) MakePrinter();
     sink_ = std::make_unique<RecorderSink>(*writer_, printer_.get());
     registry_ = std::make_unique<model::Registry>(*sink_);
@@ -130,7 +130,10 @@ class Recorder {
     started_ns_ = base::MonotonicNs();
     // Written again after a restart: the recorder before may have died before it was on disk. The
     // file keeps the first.
-    const model::RunInfo info = DescribeRun(settings_);
+    model::RunInfo info = DescribeRun(settings_);
+    if (!writer_->network_file_system().empty()) {
+      info.attributes.emplace_back("run_folder_file_system", writer_->network_file_system());
+    }
     run_began_ns_ = writer_->info() ? writer_->info()->anchor.mono_ns : info.anchor.mono_ns;
     sink_->Write(info);
     decoder_ = std::make_unique<ingest::ProtocolDecoder>(
@@ -140,6 +143,21 @@ class Recorder {
     sampler_ = SamplerLink::Make(*registry_, *sink_, settings_);
     clocks_ = std::make_unique<ClockWatch>(*sink_, info.anchor);
     return {};
+  }
+
+  // A file to go on with needs its disk: it is waited for, as long as the launcher has no news.
+  base::Result<std::unique_ptr<RecordWriter>> OpenWriter(const RecorderStart& start) const {
+    constexpr int kRetryMs = 500;
+    const RecordWriter::Options options{.resume = start.resume, .force = settings_.force};
+    base::Result<std::unique_ptr<RecordWriter>> writer =
+        RecordWriter::Open(settings_.run_path, options);
+    while (start.resume && !writer.ok() && runfile::MayPass(writer.error())) {
+      pollfd news{.fd = channels_.control, .events = POLLIN, .revents = 0};
+      const bool last = ::poll(&news, 1, kRetryMs) > 0;
+      writer = RecordWriter::Open(settings_.run_path, options);
+      if (last) break;
+    }
+    return writer;
   }
 
   // Events older than the recording are garbage, but those of a training that was there before.
@@ -371,8 +389,8 @@ class Recorder {
                    result.error().Message().c_str());
       return kExitPartial;
     }
-    Say("epochmeter: " + EndText() + " -> " + settings_.run_path);
-    Say("epochmeter: next: epochmeter report " + settings_.run_path);
+    Say("epochmeter: " + EndText() + " -> " + writer_->path());
+    Say("epochmeter: next: epochmeter report " + writer_->path());
     return kExitOk;
   }
 

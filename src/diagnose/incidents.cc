@@ -35,8 +35,9 @@ bool IsGpuTrouble(const Event& event) {
 
 bool IsIncident(const Event& event) {
   if (event.kind == EventKind::kProcess) return event.name == kOomKill;
-  const bool clock = event.name == "clock.jumped" || event.name == "clock.suspended";
-  return IsGpuTrouble(event) || (event.kind == EventKind::kSource && clock);
+  const bool told = event.name == "clock.jumped" || event.name == "clock.suspended" ||
+                    event.name == "recorder.disk";
+  return IsGpuTrouble(event) || (event.kind == EventKind::kSource && told);
 }
 
 // Processes of ours that are started again, and what was not done while one was away.

@@ -2,6 +2,7 @@
 // One file that only grows by frames. One thread.
 #pragma once
 
+#include <cerrno>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -44,7 +45,20 @@ class Appender {
     if (dirty_ && file_->Truncate(end_).ok()) dirty_ = false;
   }
 
+  // Opens the file anew, when `header` is what it begins with and nothing of it is gone.
+  base::Result<> Reopen(FileSystem& file_system, const std::string& path,
+                        const std::string& header) {
+    EPM_ASSIGN(std::unique_ptr<File> fresh, file_system.Open(path, OpenMode::kReadWrite));
+    EPM_ASSIGN(const std::string begin, fresh->Read(0, header.size()));
+    EPM_ASSIGN(const uint64_t size, fresh->Size());
+    if (begin != header || size < end_) return base::SystemError("cannot go on with", path, ESTALE);
+    file_ = std::move(fresh);
+    dirty_ = true;
+    return {};
+  }
+
   bool open() const { return file_ != nullptr; }
+  File& file() { return *file_; }
   void Close() { file_.reset(); }
   uint32_t sequence() const { return sequence_; }
   // Whether `path` still leads to this file; true when that can't be found out.

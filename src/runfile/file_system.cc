@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 
@@ -58,8 +60,9 @@ class BytesFile : public File {
   base::Result<size_t> WriteSome(uint64_t, std::string_view) override { return ReadOnly(); }
   base::Result<> Truncate(uint64_t) override { return ReadOnly(); }
   base::Result<> Sync() override { return ReadOnly(); }
-  base::Result<> Lock() override { return ReadOnly(); }
+  base::Result<bool> Lock() override { return ReadOnly(); }
   bool IsAt(const std::string&) const override { return false; }
+  std::string PathNow() const override { return path(); }
 
  private:
   base::Error ReadOnly() const { return base::SystemError("cannot write", path(), EROFS); }
@@ -107,11 +110,11 @@ class PosixFile : public File {
     return {};
   }
 
-  base::Result<> Lock() override {
+  base::Result<bool> Lock() override {
     struct flock lock {};
     lock.l_type = F_WRLCK;
     lock.l_whence = SEEK_SET;
-    if (::fcntl(fd_.get(), F_OFD_SETLK, &lock) == 0) return {};
+    if (::fcntl(fd_.get(), F_OFD_SETLK, &lock) == 0) return true;
     if (errno == EAGAIN || errno == EACCES) {
       return base::Error{.what = "the run file is being written by another process",
                          .where = path(),
@@ -120,7 +123,7 @@ class PosixFile : public File {
                          .code = EAGAIN};
     }
     // A file system without locks (some network mounts): exclusive creation is all there is.
-    if (errno == ENOLCK || errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP) return {};
+    if (errno == ENOLCK || errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP) return false;
     return base::SystemError("cannot lock", path(), errno);
   }
 
@@ -130,6 +133,13 @@ class PosixFile : public File {
     if (::fstat(fd_.get(), &ours) != 0) return true;
     if (::stat(where.c_str(), &there) != 0) return errno != ENOENT && errno != ENOTDIR;
     return ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
+  }
+
+  std::string PathNow() const override {
+    const std::string link = "/proc/self/fd/" + std::to_string(fd_.get());
+    char now[4096];
+    const ssize_t size = ::readlink(link.c_str(), now, sizeof now);
+    return size > 0 ? std::string(now, static_cast<size_t>(size)) : std::string();
   }
 
  private:
@@ -205,6 +215,12 @@ class RealFileSystem : public FileSystem {
 };
 
 }  // namespace
+
+bool MayPass(const base::Error& error) {
+  constexpr std::array kPassing = {ENOSPC, EDQUOT, EIO,    EINTR,     ETIMEDOUT, ESTALE,
+                                   ENOMEM, ENFILE, EMFILE, EREMOTEIO, EBUSY,     ENOTCONN};
+  return std::find(kPassing.begin(), kPassing.end(), error.code) != kPassing.end();
+}
 
 std::unique_ptr<File> BytesAsFile(std::string bytes, std::string path) {
   return std::make_unique<BytesFile>(std::move(bytes), std::move(path));

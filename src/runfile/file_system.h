@@ -24,20 +24,27 @@ class File {
   virtual base::Result<uint64_t> Size() const = 0;
   virtual base::Result<> Truncate(uint64_t size) = 0;
   virtual base::Result<> Sync() = 0;  // fdatasync
-  // Takes the write lock of the file without waiting; it lasts as long as the object.
-  virtual base::Result<> Lock() = 0;
+  // Takes the write lock of the file without waiting; it lasts as long as the object. False where
+  // the file system has no locks.
+  virtual base::Result<bool> Lock() = 0;
   // Whether `path`, links followed, leads to this very file; true when that can't be found out.
   virtual bool IsAt(const std::string& path) const = 0;
+  // Where the file is now, also after it was moved; empty when that can't be known.
+  virtual std::string PathNow() const = 0;
 
   // All of it, over short counts and interruptions. On error a part may have been written.
   base::Result<> Write(uint64_t offset, std::string_view bytes);
   // `size` bytes, or fewer where the file ends. `size` must be known to be sane.
   base::Result<std::string> Read(uint64_t offset, size_t size) const;
   const std::string& path() const { return path_; }
+  void SetPath(std::string path) { path_ = std::move(path); }
 
  private:
   std::string path_;
 };
+
+// Whether a disk that answers so may be well again later: full, unreachable, an I/O error.
+bool MayPass(const base::Error& error);
 
 // Bytes in memory as a file that can only be read.
 std::unique_ptr<File> BytesAsFile(std::string bytes, std::string path);

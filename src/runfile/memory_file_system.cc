@@ -54,19 +54,26 @@ class MemoryFile : public File {
     return {};
   }
 
-  base::Result<> Lock() override {
+  base::Result<bool> Lock() override {
     if (inode_->locked && !holds_lock_) {
       return base::Error{.what = "the run file is being written by another process",
                          .where = path(),
                          .code = EAGAIN};
     }
     inode_->locked = holds_lock_ = true;
-    return {};
+    return true;
   }
 
   bool IsAt(const std::string& path) const override {
     const auto found = file_system_.names_.find(path);
     return found != file_system_.names_.end() && found->second == inode_;
+  }
+
+  std::string PathNow() const override {
+    for (const auto& [name, inode] : file_system_.names_) {
+      if (inode == inode_) return name;
+    }
+    return path() + " (deleted)";
   }
 
  private:

@@ -96,6 +96,55 @@ TEST_F(OnDisk, FinishSaysWhenTheFileIsGoneOrReplacedAndLeavesTheOtherRunAlone) {
   }
 }
 
+// mv of the folder, and of the main file alone.
+TEST_F(OnDisk, AFileThatIsMovedIsFollowed) {
+  const auto records = MakeRun(25, 40, 3);
+  const std::string moved_folder = folder_ + "/elsewhere";
+  for (const bool whole_folder : {false, true}) {
+    const std::string inner = folder_ + "/inner";
+    std::filesystem::create_directory(inner);
+    path_ = inner + "/a.emr";
+    auto writer = Create(5);
+    size_t ticks = 0;
+    for (const model::Record& record : records) {
+      writer->Write(record);
+      if (!IsTick(record)) continue;
+      ASSERT_TRUE(writer->Flush().ok());
+      if (++ticks != 12) continue;
+      if (!whole_folder) std::filesystem::create_directory(moved_folder);
+      std::filesystem::rename(whole_folder ? inner : path_,
+                              whole_folder ? moved_folder : moved_folder + "/a.emr");
+    }
+    ASSERT_TRUE(writer->Finish({.t_ns = 0, .reason = "exited"}).ok());
+    EXPECT_EQ(writer->path(), moved_folder + "/a.emr");
+    const auto run = OpenRun(moved_folder + "/a.emr");
+    ASSERT_TRUE(run.ok());
+    EXPECT_EQ(Fingerprint(*run), Fingerprint(BuildRun(records)));
+    EXPECT_FALSE(std::filesystem::exists(moved_folder + "/a.emr.tail"));
+    EXPECT_FALSE(std::filesystem::exists(inner + "/a.emr.tail"));
+    std::filesystem::remove_all(moved_folder);
+    std::filesystem::remove_all(inner);
+  }
+}
+
+// Nothing is sealed into a file that is gone: the tail goes on with it as long as it can.
+TEST_F(OnDisk, TheTailOfAMainFileThatWasDeletedKeepsWhatComes) {
+  const auto records = MakeRun(26, 40, 3);
+  auto writer = Create(600);
+  size_t ticks = 0;
+  for (const model::Record& record : records) {
+    writer->Write(record);
+    if (!IsTick(record)) continue;
+    ASSERT_TRUE(writer->Flush().ok());
+    if (++ticks == 12) std::filesystem::remove(path_);
+  }
+  EXPECT_FALSE(writer->Seal().ok());
+  const auto run = OpenRun(path_);
+  ASSERT_TRUE(run.ok());
+  EXPECT_EQ(Fingerprint(*run), Fingerprint(BuildRun(records)));
+  EXPECT_FALSE(writer->Finish({.t_ns = 0, .reason = "exited"}).ok());
+}
+
 TEST_F(OnDisk, ACutCopyIsRecoveredWithItsTornEndBeside) {
   auto writer = Create(600);
   for (const model::Record& record : MakeRun(24, 50, 3)) writer->Write(record);

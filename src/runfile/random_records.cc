@@ -23,7 +23,7 @@ model::SeriesDef RandomRecords::Series(model::SeriesId id, model::EntityId entit
   constexpr double kResolutions[] = {0, 1, 1e-4, 0.1, 1024};
   return {.id = id,
           .entity = entity,
-          .period_ns = Chance(0.2) ? 0 : static_cast<int64_t>(1'000'000'000 << Below(3)),
+          .period_ns = Chance(0.2) ? 0 : int64_t{1'000'000'000} << Below(3),
           .metric = {.name = "metric." + std::to_string(id),
                      .label = Text(),
                      .field = "field_" + std::to_string(id),

@@ -71,7 +71,8 @@ class Opener {
       return {};
     }
     files_.main = std::move(main).value();
-    if (mode_ == OpenMode::kReadWrite) EPM_TRY(files_.main->Lock());
+    if (mode_ == OpenMode::kRead) return {};
+    EPM_ASSIGN(files_.locked, files_.main->Lock());
     return {};
   }
 

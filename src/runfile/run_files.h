@@ -35,6 +35,7 @@ struct RunFiles {
   FileScan main_scan;
   std::vector<ChunkSetRef> sets;
   bool finished = false;
+  bool locked = false;  // with kReadWrite, unless the file system has no locks
 
   std::unique_ptr<File> tail;  // null when there is none of this run; its bytes in memory
   FileScan tail_scan;

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <random>
 #include <utility>
 
 #include "base/bytes.h"
@@ -29,19 +28,12 @@ constexpr size_t kMaxLogOfFullDisk = size_t{256} << 10;
 
 bool IsFull(const base::Error& error) { return error.code == ENOSPC || error.code == EDQUOT; }
 
-FileId RandomId() {
-  std::random_device device;
-  FileId id;
-  for (uint8_t& byte : id) byte = static_cast<uint8_t>(device());
-  return id;
-}
-
 }  // namespace
 
 void Writer::Keep(const model::Record& record) {
   base::ByteWriter encoded;
   EncodeRecord(record, encoded);
-  if (encoded.size() > kMaxRecordBytes || !HasSaneIds(record)) return Drop();
+  if (encoded.size() > kMaxRecordBytes || !HasSaneIds(record)) return Drop(record);
   ++stats_.records;
   pending_.Add(record, encoded.bytes());
   unsealed_.Add(record, encoded.bytes());
@@ -85,7 +77,8 @@ void Writer::Write(const model::Record& record) {
 }
 
 void Writer::NoteDrops() {
-  for (const model::Loss& loss : pending_.TakeDrops(unsealed_.last_ns())) Keep(loss);
+  const int64_t start_ns = info() ? info()->anchor.mono_ns : 0;
+  for (const model::Loss& loss : pending_.TakeDrops(unsealed_.last_ns(), start_ns)) Keep(loss);
 }
 
 void Writer::DropLog() {
@@ -98,40 +91,50 @@ void Writer::DropLog() {
 bool Writer::MakeRoom(const model::Record& record) {
   if (!Full()) return true;
   if (const auto* text = std::get_if<model::LogText>(&record)) {
-    pending_.CountText(text->text.size());
+    pending_.CountText(text->text.size(), text->t_ns);
     stats_.dropped_log_bytes += text->text.size();
     return false;
   }
   if (!pending_.log().empty()) DropLog();
   if (!Full()) return true;
-  Drop();
+  Drop(record);
   return false;
 }
 
-base::Result<> Writer::FlushPending() {
-  const std::string bytes = pending_.records() + pending_.log();
+base::Result<> Writer::WriteToTail(std::string_view bytes) {
   base::Result<> written =
       tail_sealed_ ? CreateTail(bytes) : AppendPending(tail_, tail_generation_, bytes);
-  if (written.ok()) {
-    ForgetPending();
-    return {};
+  if (!written.ok() && !tail_sealed_) tail_.CutBack();
+  return written;
+}
+
+base::Result<> Writer::FlushPending() {
+  if (!main_made_) EPM_TRY(MakeMain());
+  while (tail_sealed_ || !pending_.empty()) {
+    base::Result<> written =
+        WriteToTail(std::string(pending_.records().front()).append(pending_.log().front()));
+    if (!written.ok()) {
+      if (!IsFull(written.error()) || pending_.log().empty()) return written;
+      return FlushApart();
+    }
+    pending_.PopRecords();
+    pending_.PopLog();
+    stats_.pending_bytes = pending_.bytes();
   }
-  if (!tail_sealed_) tail_.CutBack();
-  if (!IsFull(written.error()) || pending_.log().empty()) return written;
-  return FlushApart();
+  return {};
 }
 
 base::Result<> Writer::FlushApart() {
-  const std::string& records = pending_.records();
-  base::Result<> written =
-      tail_sealed_ ? CreateTail(records) : AppendPending(tail_, tail_generation_, records);
-  if (written.ok()) {
-    pending_.ForgetRecords();
-    written = AppendPending(tail_, tail_generation_, pending_.log());
-    if (written.ok()) pending_.ForgetLog();
+  base::Result<> written;
+  while (written.ok() && (tail_sealed_ || !pending_.records().empty())) {
+    written = WriteToTail(pending_.records().front());
+    if (written.ok()) pending_.PopRecords();
   }
-  if (!written.ok() && !tail_sealed_) tail_.CutBack();
-  if (pending_.log().size() > kMaxLogOfFullDisk) DropLog();
+  while (written.ok() && !pending_.log().empty()) {
+    written = WriteToTail(pending_.log().front());
+    if (written.ok()) pending_.PopLog();
+  }
+  if (pending_.log().bytes() > kMaxLogOfFullDisk) DropLog();
   stats_.pending_bytes = pending_.bytes();
   return written;
 }
@@ -146,12 +149,6 @@ base::Result<> Writer::AppendPending(Appender& tail, uint64_t generation, std::s
   return {};
 }
 
-void Writer::ForgetPending() {
-  pending_.ForgetRecords();
-  pending_.ForgetLog();
-  stats_.pending_bytes = 0;
-}
-
 base::Result<> Writer::Flush() {
   EPM_CHECK(!finished_);
   const int64_t begin_ns = base::MonotonicNs();
@@ -163,6 +160,7 @@ base::Result<> Writer::Flush() {
   stats_.last_flush_ns = base::MonotonicNs() - begin_ns;
   if (!result.ok()) {
     ++stats_.failed_flushes;
+    if (result.error().code == ESTALE) Reopen();
     return result;
   }
   ++stats_.flushes;
@@ -189,6 +187,7 @@ base::Result<> Writer::SealNow(bool last) {
   }
   EPM_TRY(std::move(flushed));
   if (unsealed_.empty()) return {};
+  EPM_TRY(FindMain());  // nothing is sealed into a file that nobody finds
   ChunkSet set = unsealed_.Build();
   set.tail_generation = tail_generation_;
   set.tail_frames = tail_.sequence();
@@ -218,14 +217,19 @@ base::Result<> Writer::SetAsideTail() {
   return {};
 }
 
-base::Result<> Writer::CheckStillThere() const {
+base::Result<> Writer::FindMain() {
   if (main_.StillAt(path_)) return {};
+  const std::string now = main_.file().PathNow();
+  if (!now.empty() && main_.StillAt(now)) {
+    path_ = now;
+    return {};
+  }
   return base::Error{.what = "the run file is no longer at its path",
                      .where = path_,
-                     .why = "it was deleted, moved or replaced while it was being recorded",
+                     .why = "it was deleted or replaced while it was being recorded",
                      .what_to_do =
-                         "leave a run file alone until its run has ended; a moved one "
-                         "holds what was sealed before",
+                         "leave a run file alone until its run has ended; its tail may hold what "
+                         "was recorded last",
                      .code = ENOENT};
 }
 
@@ -246,8 +250,15 @@ base::Result<Appender> Writer::WriteNewTail(const std::string& path, uint64_t ge
   return tail;
 }
 
+// A tail that stayed where the main file was before it was moved; sealed, so nobody misses it.
+void Writer::RemoveLeftTail() {
+  if (!tail_.open()) return;
+  const std::string& left = tail_.file().path();
+  if (left != TailPath(path_) && tail_.StillAt(left)) (void)file_system_.Remove(left);
+}
+
 base::Result<> Writer::CreateTail(std::string_view records) {
-  EPM_TRY(CheckStillThere());  // a tail there would be that of another run
+  EPM_TRY(FindMain());  // a tail there would be that of another run
   EPM_TRY(SetAsideTail());
   const std::string path = TailPath(path_);
   const std::string temporary = path + ".new";
@@ -259,6 +270,8 @@ base::Result<> Writer::CreateTail(std::string_view records) {
   }
   EPM_TRY(file_system_.Rename(temporary, path));
   EPM_TRY(file_system_.SyncFolderOf(path));
+  tail->file().SetPath(path);
+  RemoveLeftTail();
   tail_ = std::move(tail).value();
   tail_generation_ = generation;
   next_generation_ = generation + 1;
@@ -281,6 +294,7 @@ base::Result<> Writer::WriteEnd(const model::RunEnd& end) {
   }
   stats_.bytes_written += *written;
   finished_ = true;
+  RemoveLeftTail();
   tail_.Close();
   return {};
 }
@@ -298,7 +312,7 @@ base::Error Writer::Unfinished(base::Error error) const {
 }
 
 base::Result<> Writer::Finish(const model::RunEnd& end) {
-  if (main_.open()) EPM_TRY(CheckStillThere());
+  if (main_.open()) EPM_TRY(FindMain());
   if (!finished_) {
     const base::Result<> ended = WriteEnd(end);
     if (!ended.ok()) return Unfinished(ended.error());
@@ -335,61 +349,6 @@ base::Result<> Writer::Discard() {
   tail_.Close();
   main_.Close();
   return {};
-}
-
-base::Result<> Writer::ClearPath() {
-  const std::string tail = TailPath(path_);
-  for (const std::string& path : {path_, tail, tail + ".new"}) {
-    EPM_TRY(file_system_.CheckRegularOrAbsent(path));
-  }
-  if (options_.force) {
-    // The lock makes sure that no living writer is robbed of its file.
-    auto old = file_system_.Open(path_, OpenMode::kReadWrite);
-    if (old.ok()) EPM_TRY((*old)->Lock());
-    for (const std::string& path : {path_, tail}) {
-      base::Result<> removed = file_system_.Remove(path);
-      if (!removed.ok() && removed.error().code != ENOENT) return removed;
-    }
-  }
-  return {};
-}
-
-// With the lock of a new main file: nobody else makes a tail here now. One that still writes to a
-// main file that was removed goes on in its own tail, whatever that is called.
-base::Result<> Writer::KeepStrayTail() {
-  const std::string tail = TailPath(path_);
-  if (!file_system_.Open(tail, OpenMode::kRead).ok()) return {};
-  EPM_ASSIGN(kept_tail_, RenameToFreeName(file_system_, tail, tail + ".old"));
-  return {};
-}
-
-base::Result<> Writer::CreateFiles() {
-  EPM_TRY(ClearPath());
-  base::Result<std::unique_ptr<File>> file = file_system_.Open(path_, OpenMode::kCreate);
-  if (!file.ok()) {
-    base::Error error = file.error();
-    error.what = "cannot create the run file";
-    if (error.code == EEXIST) error.what_to_do = "choose another path, or use --force";
-    return error;
-  }
-  id_ = RandomId();
-  const std::string header = EncodeFileHeader({.kind = FileKind::kMain, .id = id_});
-  File& main = **file;
-  main_ = Appender(std::move(*file), header.size(), 0);
-  created_ = true;  // from here on a failure takes the files away again
-  EPM_TRY(main.Lock());
-  EPM_TRY(KeepStrayTail());
-  EPM_TRY(main.Write(0, header));
-  EPM_TRY(main.Sync());
-  stats_.bytes_written += header.size();
-  return CreateTail({});
-}
-
-base::Result<std::unique_ptr<RunWriter>> RunWriter::Create(const std::string& path,
-                                                           const Options& options) {
-  auto writer = std::make_unique<Writer>(path, options);
-  EPM_TRY(writer->CreateFiles());
-  return std::unique_ptr<RunWriter>(std::move(writer));
 }
 
 }  // namespace epochmeter::runfile

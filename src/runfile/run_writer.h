@@ -46,6 +46,7 @@ class RunWriter : public model::Sink {
  public:
   struct Options {
     bool force = false;                            // replace an existing run file
+    bool wait_for_disk = false;                    // see Create
     uint32_t ticks_per_seal = 600;                 // samples of a series in one chunk set
     size_t seal_bytes = size_t{8} << 20;           // ... or so many bytes of records
     size_t memory_limit_bytes = size_t{64} << 20;  // of records not on disk, and of unsealed ones
@@ -54,7 +55,8 @@ class RunWriter : public model::Sink {
 
   // Creates both files, or none. Refuses a path that exists (unless forced), one that another
   // writer holds, and always what is no regular file. A tail whose main file is gone is kept as
-  // NAME.emr.tail.old, with a number appended where that exists.
+  // NAME.emr.tail.old, with a number appended where that exists. With wait_for_disk a full or
+  // failing disk is no error: Flush makes the files once the disk allows.
   static base::Result<std::unique_ptr<RunWriter>> Create(const std::string& path,
                                                          const Options& options);
   // Goes on with a file whose writer died: seals what the tail holds, then appends. Writes a Loss
@@ -73,7 +75,7 @@ class RunWriter : public model::Sink {
   virtual base::Result<> Seal() = 0;
   // Ends the file. On error, whose text says what is missing, the files stay as they are and Finish
   // can be called again. Output that a full disk has no room for is given up then. An error too
-  // when the path no longer leads to our file: then what was written can't be reached.
+  // when no path leads to our file any more: then what was written can't be reached.
   virtual base::Result<> Finish(const model::RunEnd& end) = 0;
   // Removes both files, for an importer that failed. An error for a writer made by Resume. After
   // success nothing may be written.
@@ -86,8 +88,12 @@ class RunWriter : public model::Sink {
   virtual const std::vector<model::EntityDef>& entities() const = 0;
   virtual const std::vector<model::SeriesDef>& series() const = 0;
   virtual const WriterStats& stats() const = 0;
-  // Where Create put the tail of an earlier run; empty: there was none.
+  // Where the tail of an earlier run was put; empty: there was none.
   virtual const std::string& kept_tail() const = 0;
+  // False on a file system without locks: a second writer can be told only by the file it creates.
+  virtual bool locked() const = 0;
+  // Where the file is now: a file that is moved while it is written is followed.
+  virtual const std::string& path() const = 0;
 };
 
 }  // namespace epochmeter::runfile

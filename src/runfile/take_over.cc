@@ -88,6 +88,8 @@ base::Result<> Writer::Absorb(const RunFiles& files) {
 
 base::Result<> Writer::TakeOver(RunFiles files) {
   id_ = files.id();
+  main_made_ = true;
+  locked_ = files.locked;
   for (ChunkSetRef& set : files.sets) {
     // What a failed seal left behind is sealed again with the rest of its tail.
     const bool again = files.tail != nullptr && !AllSealed(files) && set.prologue &&
@@ -175,7 +177,9 @@ base::Result<std::unique_ptr<RunWriter>> RunWriter::Resume(const std::string& pa
                 .detail = "the recorder died after this time; nothing was recorded until its "
                           "restart",
                 .help = "See the system log for why it died."});
-  EPM_TRY(writer->Seal());
+  const base::Result<> sealed = writer->Seal();
+  const bool later = options.wait_for_disk && !sealed.ok() && MayPass(sealed.error());
+  if (!sealed.ok() && !later) return sealed.error();
   return std::unique_ptr<RunWriter>(std::move(writer));
 }
 

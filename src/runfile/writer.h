@@ -53,6 +53,8 @@ class Writer : public RunWriter {
   const std::vector<model::SeriesDef>& series() const override { return unsealed_.series(); }
   const WriterStats& stats() const override { return stats_; }
   const std::string& kept_tail() const override { return kept_tail_; }
+  bool locked() const override { return locked_; }
+  const std::string& path() const override { return path_; }
   int64_t last_ns() const { return unsealed_.last_ns(); }
   uint64_t taken_over_records() const { return taken_over_records_; }
   void SetLosses(std::vector<model::Loss> losses) { found_losses_ = std::move(losses); }
@@ -65,21 +67,27 @@ class Writer : public RunWriter {
   void KeepStorable(model::Samples& samples);
   void WriteText(const model::LogText& text);
   void Keep(const model::Record& record);
-  void Drop() { ++stats_.dropped_records, pending_.CountRecord(); }
+  void Drop(const model::Record& record) {
+    ++stats_.dropped_records, pending_.CountRecord(TimeOf(record));
+  }
   void NoteDrops();
   void DropLog();
   bool MakeRoom(const model::Record& record);  // false: the record was given up and counted
   base::Error Unfinished(base::Error error) const;
   base::Result<> FlushPending();
+  base::Result<> WriteToTail(std::string_view bytes);  // one frame; makes the tail where it must
   base::Result<> FlushApart();  // on a full disk: samples and events before output
   base::Result<> AppendPending(Appender& tail, uint64_t generation, std::string_view bytes);
-  void ForgetPending();
   base::Result<> SealNow(bool last);
   // A new tail with these records, over the one that is sealed.
   base::Result<> CreateTail(std::string_view records);
   base::Result<Appender> WriteNewTail(const std::string& path, uint64_t generation,
                                       std::string_view records);
-  base::Result<> CheckStillThere() const;
+  base::Result<> FindMain();  // follows a main file that was moved
+  void RemoveLeftTail();
+  base::Result<> OpenMain();
+  void Reopen();
+  base::Result<> MakeMain();  // can be called again when it failed
   base::Result<> ClearPath();
   base::Result<> KeepStrayTail();
   base::Result<> RemoveFiles();
@@ -90,7 +98,7 @@ class Writer : public RunWriter {
   base::Result<> SetAsideTail();
   void TellLosses(std::vector<model::Loss> losses);
 
-  const std::string path_;
+  std::string path_;
   const Options options_;
   FileSystem& file_system_;
   FileId id_{};
@@ -102,8 +110,10 @@ class Writer : public RunWriter {
   bool keep_old_tail_ = false;  // the tail on disk has damaged parts that are no one's to remove
   Pending pending_;             // the output in it is the last in unsealed_ too
   Unsealed unsealed_;
-  int flushes_until_seal_ = 0;  // back-off after a failed seal
-  bool created_ = false;        // the files are ours to remove
+  int flushes_until_seal_ = 0;             // back-off after a failed seal
+  bool main_made_ = false;                 // its header is on disk
+  bool locked_ = true;
+  bool created_ = false;  // the files are ours to remove
   bool end_written_ = false;
   bool finished_ = false;
   uint64_t sealed_values_ = 0, sets_ = 0;

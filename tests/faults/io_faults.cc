@@ -69,7 +69,7 @@ class Faults {
   bool Concerns(CallKind kind, const std::string& path) const {
     if (control_.empty() || !IsOurProcess()) return false;
     return path.find(".emr") != std::string::npos || kind == CallKind::kStatfs ||
-           kind == CallKind::kSync;
+           kind == CallKind::kMagic || kind == CallKind::kSync;
   }
 
   // Counts the call and finds what is to happen to it.
