@@ -26,8 +26,8 @@ asan: ## The C++ tests under the address and undefined behaviour sanitizers
 tsan: ## The C++ tests under the thread sanitizer
 	@tools/build tsan && ctest --preset tsan
 
-fuzz: ## Build the fuzz programs with clang
-	@tools/build fuzz
+fuzz: ## Run every fuzz target for a minute (tools/fuzz has more)
+	@tools/fuzz 1
 
 bench: ## Build the benchmark programs
 	@tools/build bench

@@ -75,10 +75,10 @@ std::optional<RankFacts> RankOfTfConfig(std::string_view text) {
   if (!index || (job != "chief" && job != "master" && job != "worker")) return std::nullopt;
   const int32_t chiefs = MembersOf(config, "chief") + MembersOf(config, "master");
   const int32_t world = chiefs + MembersOf(config, "worker");
-  RankFacts facts{.rank = job == "worker" ? chiefs + *index : *index,
-                  .local_rank = {},
-                  .world = {},
-                  .source = kTfConfig};
+  const int64_t rank = job == "worker" ? int64_t{chiefs} + *index : *index;
+  if (rank > INT32_MAX) return std::nullopt;
+  RankFacts facts{
+      .rank = static_cast<int32_t>(rank), .local_rank = {}, .world = {}, .source = kTfConfig};
   if (world > 0) facts.world = world;
   return facts;
 }

@@ -47,5 +47,10 @@ TEST(RankOfEnviron, SurvivesEveryCutOfATaskDescription) {
   }
 }
 
+TEST(RankOfEnviron, TakesNoIndexWhoseRankIsNoNumberOfItsSize) {
+  EXPECT_FALSE(RankOfEnviron(
+      R"(TF_CONFIG={"cluster":{"chief":["a"]},"task":{"type":"worker","index":2147483647}})"));
+}
+
 }  // namespace
 }  // namespace epochmeter::collect

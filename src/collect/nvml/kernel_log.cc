@@ -25,6 +25,7 @@ std::optional<KernelXid> ParseKernelXid(std::string_view record) {
   const auto head = base::Split(record.substr(0, semicolon), ',');
   if (head.size() < 3) return std::nullopt;
   const auto stamp_us = base::ParseInt(head[2]);
+  if (stamp_us && (*stamp_us < 0 || *stamp_us > INT64_MAX / 1000)) return std::nullopt;
   std::string_view rest = record.substr(mark + kMark.size());
   const size_t close = rest.find("): ");
   if (!stamp_us || close == std::string_view::npos) return std::nullopt;

@@ -108,7 +108,9 @@ TEST(ParseKernelXidTest, ReadsOnlyXidLines) {
   EXPECT_EQ(found->text, "pid=3, Ch 0008");
   for (const char* line :
        {"", "4,1,2", "4,1,2,-;NVRM: Xid (PCI:0000:3b:00", "4,1,2,-;NVRM: Xid (PCI:0000:3b:00): x,",
-        ";NVRM: Xid (PCI:0000:3b:00): 4,", "4,1,zz,-;NVRM: Xid (PCI:0000:3b:00): 4,"}) {
+        ";NVRM: Xid (PCI:0000:3b:00): 4,", "4,1,zz,-;NVRM: Xid (PCI:0000:3b:00): 4,",
+        "4,1,9223372036854775807,-;NVRM: Xid (PCI:0000:3b:00): 4,",
+        "4,1,-9223372036854775808,-;NVRM: Xid (PCI:0000:3b:00): 4,"}) {
     EXPECT_FALSE(ParseKernelXid(line).has_value()) << line;
   }
 }
