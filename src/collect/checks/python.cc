@@ -29,8 +29,9 @@ constexpr std::array<const char*, 14> kFrameworks = {"torch",
                                                      "mmengine"};
 
 std::string FindPython(const CheckContext& context) {
+  const std::string folders = EnvironmentOf("PATH");
   for (const char* name : {"python3", "python"}) {
-    for (const std::string_view folder : base::Split(EnvironmentOf("PATH"), ':')) {
+    for (const std::string_view folder : base::Split(folders, ':')) {
       const std::string path = context.Path(std::string(folder) + "/" + name);
       if (!folder.empty() && ::access(path.c_str(), X_OK) == 0) return path;
     }
@@ -60,7 +61,8 @@ std::string PrefixOf(const std::string& python) {
 
 std::vector<std::string> PackageFolders(const CheckContext& context, const std::string& prefix) {
   std::vector<std::string> folders;
-  for (const auto part : base::Split(EnvironmentOf("PYTHONPATH"), ':')) {
+  const std::string python_path = EnvironmentOf("PYTHONPATH");
+  for (const auto part : base::Split(python_path, ':')) {
     if (!part.empty()) folders.push_back(context.Path(part));
   }
   for (const std::string& library : Libraries(prefix)) {
