@@ -24,39 +24,33 @@
 namespace epochmeter::cli {
 namespace {
 
-constexpr size_t kLongestDatagram =
-    8192 + 1; // one more than allowed, to see that it is too long
-// Between two looks at whether to stop or whom to wake: a flood never ends by
-// itself.
+constexpr size_t kLongestDatagram = 8192 + 1;  // one more than allowed, to see that it is too long
+// Between two looks at whether to stop or whom to wake: a flood never ends by itself.
 constexpr int kMostATurn = 256;
 constexpr size_t kMaxWaitingBytes = size_t{16} << 20;
-// How long an event may stay in the socket; the second also where nobody can
-// ring.
+// How long an event may stay in the socket; the second also where nobody can ring.
 constexpr int64_t kLongestRestNs = base::kNsPerSecond / 20;
 constexpr int64_t kLongestRestWithoutBellNs = base::kNsPerSecond / 500;
 constexpr int64_t kDeafNs = base::kNsPerSecond / 1000;
 
-// Datagrams that a socket made in this network namespace holds. More than a few
-// dozen small ones stand over the limit of bytes of their sender.
+// Datagrams that a socket made in this network namespace holds. More than a few dozen small ones
+// stand over the limit of bytes of their sender.
 int QueueCapacity() {
   constexpr int64_t kUsual = 10, kMost = 64;
   const auto text = base::ReadFile("/proc/sys/net/unix/max_dgram_qlen");
-  const auto found =
-      text.ok() ? base::ParseInt(base::Trim(*text)) : std::nullopt;
-  return static_cast<int>(
-      std::clamp<int64_t>(found.value_or(kUsual), 1, kMost));
+  const auto found = text.ok() ? base::ParseInt(base::Trim(*text)) : std::nullopt;
+  return static_cast<int>(std::clamp<int64_t>(found.value_or(kUsual), 1, kMost));
 }
 
 class ThreadedReceiver : public EventReceiver {
-public:
+ public:
   ThreadedReceiver(int socket_fd, base::UniqueFd wake, base::UniqueFd stop)
       : socket_fd_(socket_fd), wake_(std::move(wake)), stop_(std::move(stop)) {}
   base::Result<> Start() {
     try {
       thread_ = std::thread([this] { Loop(); });
-    } catch (const std::system_error &error) {
-      return base::SystemError("cannot start a thread", "receiver",
-                               error.code().value());
+    } catch (const std::system_error& error) {
+      return base::SystemError("cannot start a thread", "receiver", error.code().value());
     }
     return {};
   }
@@ -64,27 +58,25 @@ public:
 
   int wake_fd() const override { return wake_.get(); }
 
-  std::vector<Datagram> Take(uint64_t *dropped) override {
+  std::vector<Datagram> Take(uint64_t* dropped) override {
     uint64_t count = 0;
-    [[maybe_unused]] const ssize_t n =
-        ::read(wake_.get(), &count, sizeof count);
+    [[maybe_unused]] const ssize_t n = ::read(wake_.get(), &count, sizeof count);
     const std::lock_guard<std::mutex> lock(mutex_);
     *dropped += std::exchange(dropped_, 0);
     waiting_bytes_ = 0;
     return std::exchange(waiting_, {});
   }
 
-  std::vector<Datagram> Drain(int64_t until_ns, uint64_t *dropped) override {
+  std::vector<Datagram> Drain(int64_t until_ns, uint64_t* dropped) override {
     Stop();
     while (ReceiveOne() && base::MonotonicNs() < until_ns) {
     }
     return Take(dropped);
   }
 
-private:
+ private:
   void Stop() {
-    if (!thread_.joinable())
-      return;
+    if (!thread_.joinable()) return;
     const uint64_t one = 1;
     [[maybe_unused]] const ssize_t n = ::write(stop_.get(), &one, sizeof one);
     thread_.join();
@@ -94,20 +86,17 @@ private:
     int64_t rest_ns = 0;
     while (Wait(rest_ns)) {
       int received = 0;
-      while (received < kMostATurn && ReceiveOne())
-        ++received;
+      while (received < kMostATurn && ReceiveOne()) ++received;
       rest_ns = pace_.RestAfter(received, base::MonotonicNs());
-      if (rang_)
-        rest_ns = std::max(rest_ns, kDeafNs);
-      if (received == 0)
-        continue;
+      if (rang_) rest_ns = std::max(rest_ns, kDeafNs);
+      if (received == 0) continue;
       const uint64_t one = 1;
       [[maybe_unused]] const ssize_t n = ::write(wake_.get(), &one, sizeof one);
     }
   }
 
-  // For an event, or for the end of a rest, or for the bell; false when it is
-  // time to stop. Who rings without end is heard once each kDeafNs.
+  // For an event, or for the end of a rest, or for the bell; false when it is time to stop. Who
+  // rings without end is heard once each kDeafNs.
   bool Wait(int64_t rest_ns) {
     const timespec timeout{.tv_sec = rest_ns / base::kNsPerSecond,
                            .tv_nsec = rest_ns % base::kNsPerSecond};
@@ -116,13 +105,10 @@ private:
         {.fd = rang_ ? -1 : bell_.get(), .events = POLLIN, .revents = 0},
         {.fd = rest_ns > 0 ? -1 : socket_fd_, .events = POLLIN, .revents = 0},
     };
-    const bool failed =
-        ::ppoll(polls, 3, rest_ns > 0 ? &timeout : nullptr, nullptr) < 0;
-    if (failed && errno != EINTR)
-      return false;
+    const bool failed = ::ppoll(polls, 3, rest_ns > 0 ? &timeout : nullptr, nullptr) < 0;
+    if (failed && errno != EINTR) return false;
     rang_ = polls[1].revents != 0;
-    if (rang_)
-      QuietEventBell(bell_.get());
+    if (rang_) QuietEventBell(bell_.get());
     return polls[0].revents == 0;
   }
 
@@ -137,19 +123,15 @@ private:
     message.msg_control = control;
     message.msg_controllen = sizeof control;
     const ssize_t n = ::recvmsg(socket_fd_, &message, MSG_DONTWAIT);
-    if (n < 0)
-      return false;
-    Keep({.pid = SenderPid(message),
-          .bytes = std::string(buffer, static_cast<size_t>(n))});
+    if (n < 0) return false;
+    Keep({.pid = SenderPid(message), .bytes = std::string(buffer, static_cast<size_t>(n))});
     return true;
   }
 
-  static int32_t SenderPid(const msghdr &message) {
-    for (cmsghdr *header = CMSG_FIRSTHDR(&message); header != nullptr;
-         header = CMSG_NXTHDR(const_cast<msghdr *>(&message), header)) {
-      if (header->cmsg_level != SOL_SOCKET ||
-          header->cmsg_type != SCM_CREDENTIALS)
-        continue;
+  static int32_t SenderPid(const msghdr& message) {
+    for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;
+         header = CMSG_NXTHDR(const_cast<msghdr*>(&message), header)) {
+      if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_CREDENTIALS) continue;
       ucred credentials{};
       std::memcpy(&credentials, CMSG_DATA(header), sizeof credentials);
       return credentials.pid;
@@ -169,29 +151,25 @@ private:
 
   int socket_fd_;
   const base::UniqueFd bell_ = BindEventBell(socket_fd_);
-  EventPace pace_{QueueCapacity(),
-                  bell_.valid() ? kLongestRestNs : kLongestRestWithoutBellNs};
-  bool rang_ = false; // just now
+  EventPace pace_{QueueCapacity(), bell_.valid() ? kLongestRestNs : kLongestRestWithoutBellNs};
+  bool rang_ = false;  // just now
   base::UniqueFd wake_, stop_;
-  std::mutex mutex_; // guards the three below
+  std::mutex mutex_;  // guards the three below
   std::vector<Datagram> waiting_;
   size_t waiting_bytes_ = 0;
   uint64_t dropped_ = 0;
   std::thread thread_;
 };
 
-} // namespace
+}  // namespace
 
-base::Result<std::unique_ptr<EventReceiver>>
-EventReceiver::Start(int socket_fd) {
+base::Result<std::unique_ptr<EventReceiver>> EventReceiver::Start(int socket_fd) {
   base::UniqueFd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   base::UniqueFd stop(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!wake.valid() || !stop.valid())
-    return base::SystemError("cannot make", "eventfd", errno);
-  auto receiver = std::make_unique<ThreadedReceiver>(socket_fd, std::move(wake),
-                                                     std::move(stop));
+  if (!wake.valid() || !stop.valid()) return base::SystemError("cannot make", "eventfd", errno);
+  auto receiver = std::make_unique<ThreadedReceiver>(socket_fd, std::move(wake), std::move(stop));
   EPM_TRY(receiver->Start());
   return std::unique_ptr<EventReceiver>(std::move(receiver));
 }
 
-} // namespace epochmeter::cli
+}  // namespace epochmeter::cli
