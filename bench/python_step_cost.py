@@ -2,15 +2,20 @@
 """Measures what one step costs the training: python3 bench/python_step_cost.py [STEPS]
 
 Prints the cost per turn of steps(), above that of the bare loop, in microseconds: with a receiver
-that keeps up, with one that is gone, with recording off, and the parts that are called alone. The
-best of several rounds is what the code costs; the median is what this machine made of it. Then the
-hooks of the frameworks that this Python has, inside real steps (python_hook_cost.py).
+that keeps up, with one that is full, with none, with recording off, and the parts that are called
+alone. First what passed, then the CPU time of it, which other work on the machine touches less; the
+best of several rounds is what the code costs, the median what this machine made of it. Then the
+hooks of the frameworks that this Python has, inside real steps (python_hook_cost.py), and what the
+start of each Python costs. `epochmeter run -- python3 bench/python_step_cost.py` has the recorder
+itself receive.
 """
 
 from __future__ import annotations
 
+import argparse
 import importlib.util
 import os
+import resource
 import socket
 import statistics
 import subprocess
@@ -18,7 +23,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Callable, Dict, List
+from typing import Callable, List, Optional, Tuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "python"))
 
@@ -29,18 +34,24 @@ receiver.bind(sys.argv[1])
 print("ready", flush=True)
 while True: receiver.recv(9000)
 """
-ROUNDS = 15
+# What float32 makes of a loss: as long in text as most are.
+LOSS = 0.12345600128173828
+rounds = 15
+
+Figures = Tuple[float, float, float, float]
 
 
-def measure(turn: Callable[[int], None], steps: int) -> Dict[str, float]:
-    """Microseconds per step of `turn`, which runs `steps` of them: best and median round."""
+def measure(turn: Callable[[int], None], steps: int) -> Figures:
+    """Microseconds per step of `turn`, which runs `steps` of them: best and median, twice."""
     turn(200)
-    rounds: List[float] = []
-    for _ in range(ROUNDS):
-        began = time.perf_counter()
+    passed: List[float] = []
+    computed: List[float] = []
+    for _ in range(rounds):
+        began, cpu_began = time.perf_counter(), time.thread_time()
         turn(steps)
-        rounds.append((time.perf_counter() - began) / steps * 1e6)
-    return {"best": min(rounds), "median": statistics.median(rounds)}
+        computed.append((time.thread_time() - cpu_began) / steps * 1e6)
+        passed.append((time.perf_counter() - began) / steps * 1e6)
+    return min(passed), statistics.median(passed), min(computed), statistics.median(computed)
 
 
 def bare(steps: int) -> None:
@@ -59,7 +70,34 @@ def logged(steps: int) -> None:
     import epochmeter
 
     for _ in epochmeter.steps(range(steps), epoch=0):
-        epochmeter.log(loss=0.123456)
+        epochmeter.log(loss=LOSS)
+
+
+def work() -> None:
+    """About a millisecond of something else, which takes the caches."""
+    sum(bytearray(1 << 17))
+
+
+def paced() -> Figures:
+    """As measure(): what is ours of single steps with work() in between."""
+    import epochmeter
+
+    ours: List[float] = []
+    computed: List[float] = []
+    ended = cpu_ended = 0.0
+    for number in epochmeter.steps(range(60 * rounds), epoch=0):
+        epochmeter.log(loss=LOSS)
+        if number:
+            computed.append((time.thread_time() - cpu_ended) * 1e6)
+            ours.append((time.perf_counter() - ended) * 1e6)
+        work()
+        ended, cpu_ended = time.perf_counter(), time.thread_time()
+    return (
+        statistics.quantiles(ours, n=10)[0],
+        statistics.median(ours),
+        statistics.quantiles(computed, n=10)[0],
+        statistics.median(computed),
+    )
 
 
 def sent(steps: int) -> None:
@@ -71,7 +109,7 @@ def sent(steps: int) -> None:
     assert recorder is not None
     recorder.train_begin("loop", "client")
     recorder.epoch_begin(0, None, "user")
-    values = {"loss": 0.123456}
+    values = {"loss": LOSS}
     for _ in range(steps):
         recorder.step_begin(1000)
         recorder.step_end(clock(), 128, values)
@@ -123,7 +161,7 @@ class Hooked:
         self.loader.steps = steps
         for _ in self.loader:
             if self.hooked:
-                self.loop.loss(0.123456)
+                self.loop.loss(LOSS)
                 self.loop.stepped(self)
 
 
@@ -134,25 +172,27 @@ def raw(path: str) -> Callable[[int], None]:
     """The system call alone, with a datagram of a step's size."""
     channel = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     channel.setblocking(False)
+    channel.connect(path)
     data = b"x" * 220
 
     def send(steps: int) -> None:
         for _ in range(steps):
             try:
-                channel.sendto(data, path)
+                channel.send(data)
             except OSError:
                 pass
 
     return send
 
 
-def show(name: str, figures: Dict[str, float], base: Dict[str, float]) -> None:
-    print(
-        f"{name:<44}{figures['best'] - base['best']:8.2f}{figures['median'] - base['median']:8.2f}"
-    )
+NOTHING = (0.0, 0.0, 0.0, 0.0)
 
 
-def show_hooks(steps: int, base: Dict[str, float]) -> None:
+def show(name: str, figures: Figures, base: Figures = NOTHING) -> None:
+    print(f"{name:<46}" + "".join(f"{one - other:8.2f}" for one, other in zip(figures, base)))
+
+
+def show_hooks(steps: int, base: Figures) -> None:
     from epochmeter import _state
 
     recorder = _state.join()
@@ -176,39 +216,121 @@ def show_frameworks(path: str) -> None:
         words = done.stdout.split()
         if done.returncode == 0 and len(words) >= 2:
             best, median = float(words[-2]), float(words[-1])
-            print(f"{'hook of ' + framework + ', in a real step':<44}{best:8.2f}{median:8.2f}")
+            print(f"{'hook of ' + framework + ', in a real step':<46}{best:8.2f}{median:8.2f}")
         else:
             print(f"hook of {framework}: not measured, it ended with {done.returncode}")
 
 
+def show_lost(name: str, steps: int, base: Figures) -> None:
+    """Steps of which some or all are lost, and whether each of them is counted."""
+    from epochmeter import _quiet, _state
+
+    recorder = _state.join()
+    assert recorder is not None
+    sender = recorder._sender
+    dropped, made, waiting = sender.dropped, sender._seq, len(sender._backlog)
+    show(f"steps() with log(loss=...), {name}", measure(logged, steps), base)
+    lost, made = sender.dropped - dropped, sender._seq - made
+    left = len(sender._backlog) - waiting
+    print(
+        f"  {name}: lost {lost} of {made} events, exceptions {_quiet.faults()}; "
+        f"{left} more wait for room, the next event tells {sender.dropped} lost in all"
+    )
+
+
+def full_receiver(path: str) -> socket.socket:
+    """A receiver that takes nothing."""
+    made = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    made.bind(path)
+    return made
+
+
+def start_cost(bootstrap: bool) -> float:
+    """CPU milliseconds of a Python that does nothing: the best of some."""
+    environment = dict(os.environ, EPOCHMETER_SOCKET="/nobody/there")
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    if bootstrap:
+        package = Path(__file__).resolve().parents[1] / "python" / "epochmeter"
+        environment["PYTHONPATH"] = str(package / "_bootstrap")
+    found: List[float] = []
+    for _ in range(rounds):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([sys.executable, "-c", "pass"], env=environment, check=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        found.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return 1e3 * min(found)
+
+
+IMPORT = """
+import sys, time
+sys.path.insert(0, sys.argv[1])
+import inspect, json, socket, threading
+began = time.process_time()
+from epochmeter import _watch
+_watch.watch()
+import epochmeter._loop, epochmeter._plain, epochmeter._frameworks.wrapping
+print(1e3 * (time.process_time() - began))
+"""
+
+
+def import_cost() -> float:
+    """CPU milliseconds of all of ours, where the library's parts are there, as under a framework."""
+    holder = str(Path(__file__).resolve().parents[1] / "python")
+    found: List[float] = []
+    for _ in range(rounds):
+        done = subprocess.run(
+            [sys.executable, "-c", IMPORT, holder], stdout=subprocess.PIPE, text=True, check=True
+        )
+        found.append(float(done.stdout))
+    return min(found)
+
+
+def show_starts() -> None:
+    more = start_cost(True) - start_cost(False)
+    print(f"{'start of Python, above one without us, in ms':<46}{'':16}{more:8.2f}")
+    print(f"{'import of all of ours but a framework, in ms':<46}{'':16}{import_cost():8.2f}")
+
+
 def main() -> None:
-    steps = int(sys.argv[1]) if len(sys.argv) > 1 else 5000
+    global rounds
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("steps", type=int, nargs="?", default=5000)
+    parser.add_argument("--rounds", type=int, default=rounds)
+    parser.add_argument("--no-frameworks", action="store_true")
+    options = parser.parse_args()
+    steps, rounds = options.steps, options.rounds
     folder = tempfile.mkdtemp(prefix="epm")
-    path = os.path.join(folder, "s")
-    receiver = subprocess.Popen([sys.executable, "-c", RECEIVER, path], stdout=subprocess.PIPE)
-    assert receiver.stdout is not None
-    receiver.stdout.readline()
+    path = os.environ.pop("EPOCHMETER_SOCKET", "")
+    receiver: Optional[subprocess.Popen[bytes]] = None
+    if not path:
+        path = os.path.join(folder, "s")
+        receiver = subprocess.Popen([sys.executable, "-c", RECEIVER, path], stdout=subprocess.PIPE)
+        assert receiver.stdout is not None
+        receiver.stdout.readline()
     base = measure(bare, steps)
-    print(f"{'us per step, above the bare loop':<44}{'best':>8}{'median':>8}")
+    print(f"{'us per step, above the bare loop':<46}{'best':>8}{'median':>8}{'CPU':>8}{'median':>8}")
     show("steps(), recording off", measure(looped, steps), base)
     show("  the system call alone", measure(raw(path), steps), base)
     os.environ["EPOCHMETER_SOCKET"] = path
     show("steps()", measure(looped, steps), base)
     show("steps() with log(loss=...)", measure(logged, steps), base)
     show("  the step event alone", measure(sent, steps), base)
+    show("  with a millisecond of work in between", paced())
     show_hooks(steps, base)
-    show_frameworks(path)
-    receiver.kill()
-    receiver.wait()
-    receiver.stdout.close()
-    show("steps() with log(loss=...), receiver dead", measure(logged, steps), base)
-    os.unlink(path)
-    show("steps() with log(loss=...), no socket", measure(logged, steps), base)
-    from epochmeter import _state
-
-    recorder = _state.join()
-    print(f"events lost while nobody listened: {recorder._sender.dropped if recorder else 'unknown'}")
+    if not options.no_frameworks:
+        show_frameworks(path)
+    if receiver is not None:
+        receiver.kill()
+        receiver.communicate()
+        show_lost("receiver dead", steps, base)
+        os.unlink(path)
+        show_lost("nobody there", steps, base)
+        with full_receiver(path):
+            time.sleep(0.02)
+            show_lost("receiver full", steps, base)
+        os.unlink(path)
     os.rmdir(folder)
+    show_starts()
 
 
 if __name__ == "__main__":
