@@ -208,6 +208,7 @@ class ThreadedWriter : public RecordWriter {
     const bool resume = options_.resume && !bare;
     RunWriter::Options options{.force = options_.force || bare, .wait_for_disk = true};
     options.ticks_per_seal = TicksPerSeal(options.ticks_per_seal);
+    options.memory_limit_bytes = kMaxUnwrittenBytes;
     const int64_t begin_ns = base::MonotonicNs();
     base::Result<std::unique_ptr<RunWriter>> writer =
         resume ? RunWriter::Resume(path_, options) : RunWriter::Create(path_, options);

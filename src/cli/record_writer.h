@@ -37,6 +37,9 @@ class RecordWriter : public model::Sink {
   };
   static constexpr int64_t kFlushPeriodNs = base::kNsPerSecond / 2;
   static constexpr size_t kMaxQueuedBytes = size_t{32} << 20;
+  // Of records that a failing disk does not take, as they are kept: 75 minutes of 240 series at
+  // 1 Hz. With what memory adds to it (room to grow, a copy while it is sealed) some 64 MB.
+  static constexpr size_t kMaxUnwrittenBytes = size_t{20} << 20;
 
   // An error when nothing can be recorded there. With `resume` it waits for the disk, else for
   // kOpeningNs: a disk that has not answered then may still turn out to be of no use.

@@ -254,8 +254,8 @@ TEST(FailingDisk, ARestartedWriterGoesOnInMemoryWhileTheDiskIsFull) {
 // 240 series each second, as of 8 GPUs with 30 metrics each.
 TEST(FailingDisk, TenMinutesOfAFullDiskWaitInMemoryAndAreWrittenInPieces) {
   MemoryFileSystem files;
-  RunWriter::Options options;  // with the limits of the recorder
-  options.file_system = &files;
+  RunWriter::Options options = OptionsFor(files, 600);
+  options.memory_limit_bytes = size_t{20} << 20;  // as the recorder's
   auto writer = RunWriter::Create(kPath, options);
   ASSERT_TRUE(writer.ok());
   const std::vector<model::Record> records = MakeRun(18, 660, 240);
@@ -285,7 +285,7 @@ TEST(FailingDisk, TenMinutesOfAFullDiskWaitInMemoryAndAreWrittenInPieces) {
   ASSERT_TRUE(run.ok());
   model::Run expected = BuildRun(records);
   ExpectSameValues(*run, expected);
-  std::printf("%llu ticks waited, %.1f MB\n", static_cast<unsigned long long>(610),
+  std::printf("610 ticks of 240 series waited: %.1f MB encoded\n",
               static_cast<double>(most_pending_bytes) / 1e6);
 }
 

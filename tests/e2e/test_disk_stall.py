@@ -13,6 +13,7 @@ import pytest
 from conftest import BINARY, find_helper, python
 from disk_faults import LONG, FaultyTool, longest_gap_s, ours, recorded_steps, values, wait_until
 
+pytestmark = pytest.mark.timeout(1800 if LONG else 120)
 STALL_S = 30 if LONG else 3
 FULL_S = 600 if LONG else 3
 AFTER_S = 3.0
@@ -29,6 +30,11 @@ TALKER = ("import epochmeter, sys, time\n"
           "print(n)\n")
 
 
+def peak_memory(pid):
+    status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    return int(status.split("VmHWM:")[1].split()[0]) * 1024
+
+
 class Outcome:
     def __init__(self, tool, seconds, rules):
         process = tool.start(python(), "-c", TALKER, seconds + AFTER_S + 1, flags=["-i", "100ms"])
@@ -38,8 +44,7 @@ class Outcome:
         time.sleep(seconds)
         tool.set()
         time.sleep(AFTER_S - 1)
-        status = pathlib.Path(f"/proc/{recorder}/status").read_text()
-        self.peak_bytes = int(status.split("VmHWM:")[1].split()[0]) * 1024
+        self.peak_bytes = peak_memory(recorder)
         out, err = process.communicate(timeout=60)
         assert process.returncode == 0, err
         self.said = ours(err)
@@ -74,7 +79,7 @@ def test_sampling_goes_on_and_nothing_is_lost(tmp_path):
     for name, outcome in outcomes.items():
         assert not outcome.missing, name
         assert outcome.jitter_s < MAX_JITTER_S or not quiet, name
-        assert outcome.gap_s < 1.5, name
+        assert outcome.gap_s < 1.9, name
         assert outcome.peak_bytes < MAX_RSS_BYTES, name
         assert not [loss for loss in outcome.data["losses"] if loss["severity"] != "info"], name
     full = outcomes["full"]
@@ -111,3 +116,29 @@ def test_a_really_full_disk_costs_the_training_nothing(tool):
     lines = done.stdout.decode().splitlines()
     assert lines[0] == str(3000 * (10 + 2 * 40)) and lines[1] == "6", done.stdout[:500] + done.stderr
     assert b'"exit_code":6' in done.stdout.replace(b" ", b""), done.stdout[:3000]
+
+
+FLOOD = ("import epochmeter, sys, time\n"
+         "epochmeter.start()\n"
+         "end, n = time.monotonic() + 25, 0\n"
+         "def steps():\n"
+         "    while time.monotonic() < end: yield 0\n"
+         "for _ in epochmeter.steps(steps(), epoch=0):\n"
+         "    n += 1; epochmeter.log(a=n * 1.1, b=n * 2.3, c=n * 0.7, d=n * 0.31); time.sleep(0.00005)\n")
+
+
+@pytest.mark.skipif(not LONG, reason="half a minute; EPOCHMETER_SOAK=2 runs it")
+def test_beyond_its_memory_the_recorder_drops_counts_and_says_of_when(tmp_path):
+    tool = FaultyTool(tmp_path, "write .tail 3 * ENOSPC")
+    process = tool.start(python(), "-c", FLOOD)
+    recorder = find_helper(process.pid, "epm-recorder")
+    time.sleep(23)
+    tool.set()
+    time.sleep(1)
+    peak_bytes = peak_memory(recorder)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    dropped = [loss for loss in tool.report()["losses"] if loss["kind"] == "recorder.dropped_records"]
+    print(f"{sum(loss['count'] for loss in dropped)} records dropped, peak memory {peak_bytes / 1e6:.1f} MB")
+    assert len(dropped) == 1 and "after the start" in dropped[0]["detail"], dropped
+    assert peak_bytes < MAX_RSS_BYTES
