@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "model/limits.h"
 
 namespace epochmeter::cli {
 namespace {
@@ -27,6 +28,8 @@ void LogCapture::TakePacket(std::string_view packet) {
   CaptureHeader header;
   if (packet.size() < sizeof header) return;
   std::memcpy(&header, packet.data(), sizeof header);
+  // No clock shows such a time; what was printed counts all the same.
+  if (!model::IsPossibleTime(header.t_ns)) header.t_ns = last_ns_;
   Take(header, packet.substr(sizeof header));
 }
 

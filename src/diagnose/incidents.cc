@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 #include <utility>
 
 #include "base/clock.h"
 #include "base/strings.h"
+#include "model/limits.h"
 
 namespace epochmeter::diagnose {
 namespace {
@@ -56,7 +58,7 @@ std::string SignedDuration(double seconds) {
 }
 
 std::string OomText(const Event& event) {
-  const auto count = static_cast<int64_t>(event.Number("count").value_or(1));
+  const int64_t count = model::WholeOf(event.Number("count").value_or(1)).value_or(1);
   std::string text = "the kernel's out-of-memory killer ended ";
   text += count == 1 ? "a process" : std::to_string(count) + " processes";
   text += " in cgroup " + std::string(event.Text("cgroup").value_or("of unknown name"));
@@ -66,8 +68,8 @@ std::string OomText(const Event& event) {
 
 std::string TextOf(const Event& event) {
   if (event.name == kOomKill) return OomText(event);
-  if (const auto xid = event.Number("xid")) {
-    return "the driver reported XID " + std::to_string(static_cast<int64_t>(*xid));
+  if (const auto xid = model::WholeOf(event.Number("xid").value_or(NAN))) {
+    return "the driver reported XID " + std::to_string(*xid);
   }
   if (event.name == "clock.jumped") {
     return "the wall clock was set by " + SignedDuration(event.Number("by_s").value_or(0)) +
@@ -100,7 +102,8 @@ struct Absence {
   // A hang is noticed only after some silence.
   int64_t BeginNs() const {
     const double silent_s = first->Number("silent_s").value_or(0);
-    return first->t_ns - static_cast<int64_t>(silent_s * static_cast<double>(base::kNsPerSecond));
+    const auto silent_ns = model::WholeOf(silent_s * static_cast<double>(base::kNsPerSecond));
+    return first->t_ns - std::clamp<int64_t>(silent_ns.value_or(0), 0, model::kMostNs);
   }
   std::string Words() const {
     std::string text(what);
@@ -152,7 +155,8 @@ std::vector<Incident> FindIncidents(const model::Run& run,
                       .gpu = {},
                       .kind = event.name,
                       .text = TextOf(event)};
-    if (const auto gpu = event.Number("gpu")) incident.gpu = static_cast<int32_t>(*gpu);
+    const auto gpu = model::WholeOf(event.Number("gpu").value_or(NAN));
+    if (gpu && *gpu >= 0 && *gpu <= INT32_MAX) incident.gpu = static_cast<int32_t>(*gpu);
     list.push_back(std::move(incident));
   }
   for (const Absence& absence : FindAbsences(run)) {

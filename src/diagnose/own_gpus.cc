@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/strings.h"
+#include "model/limits.h"
 
 namespace epochmeter::diagnose {
 namespace {
@@ -127,8 +128,9 @@ std::optional<std::vector<int32_t>> OwnGpus(const model::Run& run, const RankEve
                                             const JobGpus* job) {
   const std::vector<const EntityDef*> gpus = run.EntitiesOf(model::Scope::kGpu);
   for (auto event = rank.events.rbegin(); event != rank.events.rend(); ++event) {
-    if (const auto index = (*event)->Number("gpus")) {
-      return Resolve(gpus, {std::to_string(static_cast<int64_t>(*index))});
+    if (const auto number = (*event)->Number("gpus")) {
+      const std::optional<int64_t> index = model::WholeOf(*number);
+      return index ? Resolve(gpus, {std::to_string(*index)}) : std::nullopt;
     }
     if (const auto list = (*event)->Text("gpus")) return Resolve(gpus, Words(*list));
   }

@@ -138,5 +138,26 @@ TEST(RunWallTime, UsesTheAnchorBefore) {
   EXPECT_EQ(run.WallNs(250), 5050);
 }
 
+TEST(RunBuilder, CountsRecordsWhoseTimeNoClockCanShow) {
+  RunBuilder builder;
+  builder.Write(EntityDef{.id = 0, .scope = Scope::kHost, .name = "host"});
+  builder.Write(SeriesDef{.id = 0, .period_ns = INT64_MAX});
+  builder.Write(SeriesDef{.id = 0, .period_ns = 5});
+  for (const int64_t t_ns : {INT64_MIN, int64_t{7}, INT64_MAX}) {
+    builder.Write(Samples{.t_ns = t_ns, .values = {{.series = 0, .value = 1}}});
+    builder.Write(Event{.t_ns = t_ns, .kind = EventKind::kStep, .name = {}, .fields = {}});
+  }
+  builder.Write(Anchor{.clocks = {.mono_ns = 1, .boot_ns = 1, .wall_ns = INT64_MAX}});
+  builder.Write(Loss{.t_ns = INT64_MIN, .kind = "some.loss", .detail = {}, .help = {}});
+  const Run run = builder.Finish();
+  EXPECT_EQ(run.span.begin_ns, 7);
+  EXPECT_EQ(run.span.end_ns, 7);
+  EXPECT_TRUE(run.anchors.empty());
+  ASSERT_EQ(run.losses.size(), 2U);
+  EXPECT_EQ(run.losses[0].kind, "some.loss");
+  EXPECT_EQ(run.losses[1].kind, "run.impossible_times");
+  EXPECT_EQ(run.losses[1].count, 6U);
+}
+
 }  // namespace
 }  // namespace epochmeter::model

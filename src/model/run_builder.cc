@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "model/limits.h"
+
 namespace epochmeter::model {
 
 class RunBuilder::MemoryStore : public SeriesStore {
@@ -72,6 +74,10 @@ RunBuilder::RunBuilder() : memory_(std::make_unique<MemoryStore>()) {}
 RunBuilder::~RunBuilder() = default;
 
 void RunBuilder::Write(const Record& record) {
+  if (!std::holds_alternative<Loss>(record) && !HasPossibleTimes(record)) {
+    ++impossible_times_;
+    return;
+  }
   std::visit([this](const auto& typed) { Add(typed); }, record);
 }
 
@@ -84,6 +90,14 @@ Run RunBuilder::Finish(std::unique_ptr<SeriesStore> store) {
          .count = unknown_ids_,
          .detail = "values of series whose definition is missing",
          .help = "The part of the file that defined them is damaged; see the losses beside it."});
+  }
+  if (impossible_times_ > 0) {
+    run_.losses.push_back({.t_ns = run_.span.end_ns,
+                           .severity = LossSeverity::kDataLoss,
+                           .kind = "run.impossible_times",
+                           .count = impossible_times_,
+                           .detail = "records whose time no clock can show",
+                           .help = "The file is damaged or was not made by a recorder."});
   }
   run_.store = store ? std::move(store) : std::move(memory_);
   return std::move(run_);
@@ -146,7 +160,12 @@ void RunBuilder::Add(const LogText& text) {
   run_.log.push_back(text);
 }
 
-void RunBuilder::Add(const Loss& loss) { run_.losses.push_back(loss); }
+// Never left out, whatever its time.
+void RunBuilder::Add(const Loss& loss) {
+  run_.losses.push_back(loss);
+  int64_t& t_ns = run_.losses.back().t_ns;
+  t_ns = std::clamp(t_ns, -kMostNs, kMostNs);
+}
 
 void RunBuilder::Add(const RunEnd& end) {
   Widen(end.t_ns);
