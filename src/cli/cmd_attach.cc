@@ -22,6 +22,7 @@ constexpr FlagSpec kFlags[] = {
     kDirFlag,
     kNameFlag,
     kIntervalFlag,
+    kCpuBudgetFlag,
     {.name = "for", .value_name = "TIME", .help = "leave it after so long [at its end]"},
     {.name = "socket", .value_name = "PATH", .help = "listen for client events here"},
     kPrintFlag,

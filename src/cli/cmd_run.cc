@@ -20,6 +20,7 @@ constexpr FlagSpec kRecordFlags[] = {
     kDirFlag,
     kNameFlag,
     kIntervalFlag,
+    kCpuBudgetFlag,
     kPrintFlag,
     kPrintFileFlag,
     kTagFlag,

@@ -19,6 +19,10 @@ inline constexpr FlagSpec kIntervalFlag = {.name = "interval",
                                            .short_name = 'i',
                                            .value_name = "TIME",
                                            .help = "sampling tick, 100ms to 60s [1s]"};
+inline constexpr FlagSpec kCpuBudgetFlag = {
+    .name = "cpu-budget",
+    .value_name = "PERCENT",
+    .help = "of a core, for all of ours; dear metrics are read less often [0.5%], or off"};
 inline constexpr FlagSpec kPrintFlag = {.name = "print",
                                         .value_name = "TIME",
                                         .help = "print a line per GPU so often, and one per epoch"};

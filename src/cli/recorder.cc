@@ -200,7 +200,8 @@ class Recorder {
                                .registry = *registry_,
                                .sink = *sink_,
                                .tick_ns = settings_.interval_ns,
-                               .job = job_});
+                               .job = job_,
+                               .cpu_ratio = settings_.recorder_cpu_ratio()});
     schedule_ = collect::Schedule::Make(*context_, collect::HostSources(), "recorder");
     cores_->Follow(pid, base::MonotonicNs());
     if (settings_.gpu) sampler_->Start(pid);
@@ -318,7 +319,7 @@ class Recorder {
     if (status && WIFEXITED(*status)) end_.exit_code = WEXITSTATUS(*status);
     if (status && WIFSIGNALED(*status)) end_.signal = WTERMSIG(*status);
     sampler_->SampleNow();
-    if (schedule_) schedule_->RunAtEpoch(ended_ns_);
+    if (schedule_) schedule_->RunAtEnd(ended_ns_);
     writer_->FlushSoon();
     if (!LauncherTellsTheEnd()) finished_ = true;
   }

@@ -9,6 +9,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdlib>
+#include <limits>
 #include <random>
 
 #include "base/file.h"
@@ -107,6 +108,25 @@ base::Result<int64_t> DurationFlag(const Arguments& arguments, std::string_view 
                        .code = kUsageError};
   }
   return static_cast<int64_t>(*seconds * 1e9);
+}
+
+base::Result<double> CpuBudgetFlag(const Arguments& arguments, double fallback_ratio) {
+  constexpr double kLeastPercent = 0.05;
+  std::string text = arguments.Value("cpu-budget").value_or("");
+  if (text.empty()) return fallback_ratio;
+  if (text == "off") return std::numeric_limits<double>::infinity();
+  if (text.back() == '%') text.pop_back();
+  const std::optional<double> percent = base::ParseDouble(text);
+  if (!percent || !(*percent >= kLeastPercent && *percent <= 100)) {
+    return base::Error{.what = "cannot take --cpu-budget " + *arguments.Value("cpu-budget"),
+                       .where = "",
+                       .why = "",
+                       .what_to_do =
+                           "give percent of one core from 0.05 to 100, such as 0.5%, or "
+                           "off",
+                       .code = kUsageError};
+  }
+  return *percent / 100;
 }
 
 base::Result<model::Labels> TagFlags(const Arguments& arguments) {
@@ -235,6 +255,7 @@ base::Result<RunSettings> MakeRunSettings(const Arguments& arguments) {
                     RandomHex(6);
   EPM_ASSIGN(settings.interval_ns,
              DurationFlag(arguments, "interval", base::kNsPerSecond, 0.1, 60));
+  EPM_ASSIGN(settings.cpu_ratio, CpuBudgetFlag(arguments, settings.cpu_ratio));
   EPM_ASSIGN(settings.print_ns, DurationFlag(arguments, "print", 0, 0.1, 86400));
   EPM_ASSIGN(settings.record_for_ns, DurationFlag(arguments, "for", 0, 0.1, 366 * 86400.0));
   settings.print_path = arguments.Value("print-file").value_or("");

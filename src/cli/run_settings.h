@@ -18,6 +18,8 @@ struct RunSettings {
   std::string run_path;  // the .emr file
   std::string socket_path;
   int64_t interval_ns = base::kNsPerSecond;
+  // Of one core, for all processes of ours; infinite without a limit.
+  double cpu_ratio = 0.005;
   int64_t print_ns = 0;    // 0: no live lines
   std::string print_path;  // where live lines also go; empty: nowhere
   bool hooks = true;
@@ -34,6 +36,10 @@ struct RunSettings {
   std::optional<std::string> training_environment;
   std::string training_folder;
   int64_t record_for_ns = 0;  // 0: until the training's end
+
+  // Parts of cpu_ratio. Launcher and relay sleep while nothing happens.
+  double sampler_cpu_ratio() const { return 0.7 * cpu_ratio; }
+  double recorder_cpu_ratio() const { return gpu ? 0.3 * cpu_ratio : cpu_ratio; }
 };
 
 // EPOCHMETER=0|off|false|no and 1|on|true|yes; ENABLE_GPU_MONITOR likewise where EPOCHMETER is not

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <csignal>
 #include <cstring>
 #include <utility>
@@ -40,6 +41,9 @@ bool SamplerChild::Start(const Task& task) {
                                     "--interval-ns", std::to_string(task.interval_ns),
                                     "--root-pid",    std::to_string(task.training_pid)};
   if (task.all_gpus) words.emplace_back("--all-gpus");
+  if (std::isfinite(task.cpu_ratio)) {
+    words.insert(words.end(), {"--cpu-ratio", std::to_string(task.cpu_ratio)});
+  }
   std::vector<char*> argv;
   argv.reserve(words.size() + 1);
   for (std::string& word : words) argv.push_back(word.data());

@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,6 +22,7 @@ class SamplerChild {
     int64_t interval_ns = 0;
     int32_t training_pid = 0;
     bool all_gpus = false;
+    double cpu_ratio = std::numeric_limits<double>::infinity();  // of a core, at most
   };
 
   SamplerChild() = default;

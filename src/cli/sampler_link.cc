@@ -53,9 +53,10 @@ class Link : public SamplerLink {
       : sink_(sink),
         records_(registry, sink),
         silence_ns_(std::max(LongestSilenceNs(), 10 * settings.interval_ns)),
-        task_{
-            .interval_ns = settings.interval_ns, .training_pid = 0, .all_gpus = settings.all_gpus} {
-  }
+        task_{.interval_ns = settings.interval_ns,
+              .training_pid = 0,
+              .all_gpus = settings.all_gpus,
+              .cpu_ratio = settings.sampler_cpu_ratio()} {}
 
   void Start(int32_t training_pid) override {
     task_.training_pid = training_pid;
@@ -82,10 +83,7 @@ class Link : public SamplerLink {
     }
   }
 
-  void SampleNow() override {
-    if (fd() < 0) return;
-    [[maybe_unused]] const ssize_t n = ::send(fd(), &kSampleNow, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
-  }
+  void SampleNow() override { Send(kSampleNow); }
 
   void NameGpu(const std::string& name) override {
     if (name.empty() || name.size() > kLongestGpuName || !named_gpus_.insert(name).second) return;
@@ -93,7 +91,7 @@ class Link : public SamplerLink {
   }
 
   void Stop() override {
-    SampleNow();
+    Send(kSampleLast);
     const int64_t asked_ns = base::MonotonicNs();
     while (fd() >= 0 && base::MonotonicNs() - asked_ns < kLastSampleNs) {
       pollfd poll_one{.fd = fd(), .events = POLLIN, .revents = 0};
@@ -108,6 +106,11 @@ class Link : public SamplerLink {
   }
 
  private:
+  void Send(char message) {
+    if (fd() < 0) return;
+    [[maybe_unused]] const ssize_t n = ::send(fd(), &message, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+  }
+
   void SendName(const std::string& name) {
     if (fd() < 0) return;
     const std::string message = kGpuNamed + name;

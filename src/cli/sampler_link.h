@@ -11,6 +11,9 @@
 
 namespace epochmeter::cli {
 
+// To the sampler, as kSampleNow of messages.h: the last reading of the run, whatever it costs.
+inline constexpr char kSampleLast = 'L';
+
 class SamplerLink {
  public:
   // Borrows registry and sink. Nothing is started yet.

@@ -18,6 +18,7 @@
 #include "cli/messages.h"
 #include "cli/process_priority.h"
 #include "cli/sampler_channel.h"
+#include "cli/sampler_link.h"
 #include "collect/nvml/session.h"
 #include "collect/schedule.h"
 #include "collect/sources.h"
@@ -30,6 +31,7 @@ constexpr FlagSpec kFlags[] = {
     {.name = "channel", .value_name = "FD", .help = "the recorder's socket"},
     {.name = "interval-ns", .value_name = "N", .help = "tick"},
     {.name = "root-pid", .value_name = "PID", .help = "the training"},
+    {.name = "cpu-ratio", .value_name = "N", .help = "of a core, at most; none without it"},
     {.name = "all-gpus",
      .value_name = "",
      .help = "those of others, too",
@@ -62,9 +64,14 @@ class ReleaseRequests {
   base::UniqueFd fd_;
 };
 
+// What the recorder asked for since the last tick.
+struct Asked {
+  bool now = false;
+  bool last = false;
+};
+
 // Waits until `due_ns`, a message or a signal; false when the recorder is gone.
-bool WaitForTick(int channel, int signals, int64_t due_ns, bool* sample_now,
-                 collect::JobScope* job) {
+bool WaitForTick(int channel, int signals, int64_t due_ns, Asked* asked, collect::JobScope* job) {
   const int64_t wait_ns = std::max<int64_t>(0, due_ns - base::MonotonicNs());
   timespec timeout{.tv_sec = wait_ns / base::kNsPerSecond, .tv_nsec = wait_ns % base::kNsPerSecond};
   std::array<pollfd, 2> fds = {{{.fd = channel, .events = POLLIN, .revents = 0},
@@ -75,7 +82,8 @@ bool WaitForTick(int channel, int signals, int64_t due_ns, bool* sample_now,
     const ssize_t n = ::recv(channel, message, sizeof message, MSG_DONTWAIT);
     if (n == 0) return false;
     if (n < 0) return errno == EAGAIN || errno == EINTR;
-    *sample_now = *sample_now || message[0] == kSampleNow;
+    asked->now = asked->now || message[0] == kSampleNow;
+    asked->last = asked->last || message[0] == kSampleLast;
     if (message[0] == kGpuNamed) {
       job->named_gpus.emplace_back(message + 1, static_cast<size_t>(n - 1));
     }
@@ -106,21 +114,27 @@ int RunSampler(const Arguments& arguments) {
                         .excluded_pids = {},
                         .all_gpus = arguments.Has("all-gpus")};
   collect::nvml::Session session(collect::nvml::LibraryOptionsFromEnv());
-  const collect::SourceContext context{.env = env,
-                                       .registry = registry,
-                                       .sink = sink,
-                                       .tick_ns = *tick_ns,
-                                       .job = job,
-                                       .nvml = &session};
+  collect::SourceContext context{.env = env,
+                                 .registry = registry,
+                                 .sink = sink,
+                                 .tick_ns = *tick_ns,
+                                 .job = job,
+                                 .nvml = &session};
+  context.cpu_ratio =
+      base::ParseDouble(arguments.Value("cpu-ratio").value_or("")).value_or(context.cpu_ratio);
   const auto schedule = collect::Schedule::Make(context, collect::GpuSources(), "sampler");
-  for (bool sample_now = false; sink.Send(); sample_now = false) {
-    if (!WaitForTick(static_cast<int>(*channel), release.fd(), schedule->NextDueNs(), &sample_now,
+  for (Asked asked; sink.Send(); asked = {}) {
+    if (!WaitForTick(static_cast<int>(*channel), release.fd(), schedule->NextDueNs(), &asked,
                      &job)) {
       break;
     }
     const int64_t now_ns = base::MonotonicNs();
     if (release.Take()) session.Release(now_ns, kReleaseNs);
-    if (sample_now) schedule->RunAtEpoch(now_ns);
+    if (asked.last) {
+      schedule->RunAtEnd(now_ns);
+    } else if (asked.now) {
+      schedule->RunAtEpoch(now_ns);
+    }
     if (schedule->NextDueNs() <= now_ns) schedule->RunDue(now_ns);
   }
   return kExitOk;

@@ -108,6 +108,33 @@ std::map<std::string, std::vector<std::string>> FailedSources(const Run& run) {
   return by_reason;
 }
 
+// Sources that are read less often than usual in the end, because the budget of CPU time did not
+// allow for more: one line for all of a process.
+void AddReadLess(const Run& run, std::vector<NotMeasured>* list) {
+  std::map<std::string, std::map<std::string, double>> by_process;  // source -> period in s
+  for (const Event& event : run.events) {
+    const auto period_s = event.Number("period_s");
+    const auto usual_s = event.Number("usual_period_s");
+    if (event.kind != EventKind::kSource || !period_s || !usual_s) continue;
+    auto& sources = by_process[std::string(event.Text("process").value_or(""))];
+    if (*period_s > *usual_s) {
+      sources[event.name] = *period_s;
+    } else {
+      sources.erase(event.name);
+    }
+  }
+  for (const auto& [process, sources] : by_process) {
+    std::vector<std::string> words;
+    for (const auto& [name, period_s] : sources) {
+      words.push_back(name + " each " + base::FormatDuration(period_s));
+    }
+    if (words.empty()) continue;
+    list->push_back({.subject = base::Join(words, ", "),
+                     .reason = "read less often than usual, to stay within the budget of CPU time "
+                               "(--cpu-budget); epochs shorter than that have fewer values of it"});
+  }
+}
+
 bool IsGpuSource(const std::string& name) {
   return name.find("nvml") != std::string::npos || base::StartsWith(name, "gpu");
 }
@@ -331,6 +358,7 @@ std::vector<NotMeasured> FindNotMeasured(const Run& run, const model::Report& re
           run.EntitiesOf(Scope::kGpu).empty() ? "GPU" : base::Join({"GPU (", subject, ")"}, "");
     list.push_back({.subject = std::move(subject), .reason = reason});
   }
+  AddReadLess(run, &list);
   AddStates(run, report, told, &list);
   AddSuspends(run, &list);
   AddMissing(run, report, gpu_source_failed, &list);

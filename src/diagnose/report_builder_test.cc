@@ -101,6 +101,30 @@ TEST(Progress, ComesFromAHookWhenTheTrainingSaysSo) {
   }
 }
 
+Event PeriodOf(double t_s, const std::string& source, double period_s, double usual_s) {
+  Event event;
+  event.t_ns = Ns(t_s);
+  event.kind = EventKind::kSource;
+  event.name = source;
+  event.fields = {{"state", std::string(period_s > usual_s ? "slowed" : "restored")},
+                  {"period_s", period_s},
+                  {"usual_period_s", usual_s},
+                  {"process", std::string("sampler")}};
+  return event;
+}
+
+TEST(NotMeasured, TellsWhatIsReadLessOftenInTheEndToStayWithinTheBudget) {
+  RunBuilder builder;
+  builder.Write(PeriodOf(3, "gpu.activity", 5, 1));
+  builder.Write(PeriodOf(3, "gpu.energy", 20, 10));
+  builder.Write(PeriodOf(3, "gpu.pcie", 300, 60));
+  builder.Write(PeriodOf(13, "gpu.activity", 10, 1));
+  builder.Write(PeriodOf(23, "gpu.energy", 10, 10));
+  const model::Report report = BuildReport(builder.Finish());
+  const std::string reason = ReasonOf(report, "gpu.activity each 10 s, gpu.pcie each 5 min 00 s");
+  EXPECT_NE(reason.find("--cpu-budget"), std::string::npos) << reason;
+}
+
 TEST(Processes, WithoutARankStayApart) {
   RunBuilder builder;
   for (const int64_t pid : {104, 101, 103, 102}) Train(pid, 2, 30, builder);

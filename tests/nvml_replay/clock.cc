@@ -30,4 +30,10 @@ void SpinNs(int64_t ns) {
   }
 }
 
+void ComputeNs(int64_t ns) {
+  const int64_t end_ns = ClockNs(CLOCK_THREAD_CPUTIME_ID) + ns;
+  while (ClockNs(CLOCK_THREAD_CPUTIME_ID) < end_ns) {
+  }
+}
+
 }  // namespace nvml_replay

@@ -12,5 +12,7 @@ int64_t BoottimeMicros();
 void SleepNs(int64_t ns);
 // Keeps a core busy, as a call into the driver does.
 void SpinNs(int64_t ns);
+// Takes so much CPU time of the calling thread, however long that lasts.
+void ComputeNs(int64_t ns);
 
 }  // namespace nvml_replay
