@@ -7,8 +7,8 @@
 
 #include "base/file.h"
 #include "base/strings.h"
+#include "cli/command_exec.h"
 #include "cli/doctor_report.h"
-#include "cli/launcher.h"
 #include "cli/probe_process.h"
 #include "cli/text_options.h"
 #include "cli/verbs.h"

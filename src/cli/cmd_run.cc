@@ -6,10 +6,12 @@
 #include <cstdlib>
 
 #include "base/strings.h"
+#include "cli/command_exec.h"
 #include "cli/launcher.h"
 #include "cli/record_flags.h"
 #include "cli/recorder.h"
 #include "cli/sampler_process.h"
+#include "cli/say.h"
 #include "cli/verbs.h"
 
 namespace epochmeter::cli {

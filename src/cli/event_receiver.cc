@@ -44,8 +44,8 @@ int QueueCapacity() {
 
 class ThreadedReceiver : public EventReceiver {
  public:
-  ThreadedReceiver(int socket_fd, base::UniqueFd wake, base::UniqueFd stop)
-      : socket_fd_(socket_fd), wake_(std::move(wake)), stop_(std::move(stop)) {}
+  ThreadedReceiver(int socket_fd, RecorderWords* words, base::UniqueFd wake, base::UniqueFd stop)
+      : socket_fd_(socket_fd), words_(words), wake_(std::move(wake)), stop_(std::move(stop)) {}
   base::Result<> Start() {
     try {
       thread_ = std::thread([this] { Loop(); });
@@ -145,6 +145,7 @@ class ThreadedReceiver : public EventReceiver {
       ++dropped_;
       return;
     }
+    if (words_ != nullptr) ++words_->events_received;
     waiting_bytes_ += datagram.bytes.size() + sizeof(Datagram);
     waiting_.push_back(std::move(datagram));
   }
@@ -153,6 +154,7 @@ class ThreadedReceiver : public EventReceiver {
   const base::UniqueFd bell_ = BindEventBell(socket_fd_);
   EventPace pace_{QueueCapacity(), bell_.valid() ? kLongestRestNs : kLongestRestWithoutBellNs};
   bool rang_ = false;  // just now
+  RecorderWords* words_;
   base::UniqueFd wake_, stop_;
   std::mutex mutex_;  // guards the three below
   std::vector<Datagram> waiting_;
@@ -163,11 +165,13 @@ class ThreadedReceiver : public EventReceiver {
 
 }  // namespace
 
-base::Result<std::unique_ptr<EventReceiver>> EventReceiver::Start(int socket_fd) {
+base::Result<std::unique_ptr<EventReceiver>> EventReceiver::Start(int socket_fd,
+                                                                  RecorderWords* words) {
   base::UniqueFd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   base::UniqueFd stop(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!wake.valid() || !stop.valid()) return base::SystemError("cannot make", "eventfd", errno);
-  auto receiver = std::make_unique<ThreadedReceiver>(socket_fd, std::move(wake), std::move(stop));
+  auto receiver =
+      std::make_unique<ThreadedReceiver>(socket_fd, words, std::move(wake), std::move(stop));
   EPM_TRY(receiver->Start());
   return std::unique_ptr<EventReceiver>(std::move(receiver));
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "cli/messages.h"
 
 namespace epochmeter::cli {
 
@@ -18,8 +19,9 @@ struct Datagram {
 
 class EventReceiver {
  public:
-  // Borrows the socket. The thread ends with the object.
-  static base::Result<std::unique_ptr<EventReceiver>> Start(int socket_fd);
+  // Borrows the socket, and `words` (may be null) to count in. The thread ends with the object.
+  static base::Result<std::unique_ptr<EventReceiver>> Start(int socket_fd,
+                                                            RecorderWords* words = nullptr);
   virtual ~EventReceiver() = default;
   // Readable while datagrams wait.
   virtual int wake_fd() const = 0;

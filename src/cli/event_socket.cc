@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <dirent.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
+#include <memory>
 
+#include "base/strings.h"
 #include "cli/recorder.h"
 
 namespace epochmeter::cli {
@@ -27,6 +31,21 @@ bool SomebodyListens(const std::string& path) {
   const base::UniqueFd fd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
   return fd.valid() && MakeAddress(path, &address) &&
          ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0;
+}
+
+void RemoveAbandonedSockets(const std::string& socket_path) {
+  const std::string folder = socket_path.substr(0, socket_path.rfind('/') + 1);
+  const std::unique_ptr<DIR, int (*)(DIR*)> dir(::opendir(folder.c_str()), &::closedir);
+  constexpr int kMostLooks = 1000;  // a start must not take long
+  for (int looks = 0; dir != nullptr && looks < kMostLooks; ++looks) {
+    const dirent* entry = ::readdir(dir.get());
+    if (entry == nullptr) return;
+    const std::string path = folder + entry->d_name;
+    struct stat about {};
+    const bool ours = base::EndsWith(path, ".sock") && ::lstat(path.c_str(), &about) == 0 &&
+                      S_ISSOCK(about.st_mode) && about.st_uid == ::geteuid();
+    if (ours && !SomebodyListens(path)) ::unlink(path.c_str());
+  }
 }
 
 base::Result<base::UniqueFd> BindEventSocket(const std::string& path) {

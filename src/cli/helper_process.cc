@@ -1,16 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/helper_process.h"
 
-#include <dirent.h>
 #include <fcntl.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <climits>
+#include <csignal>
+#include <cstring>
+#include <string>
+#include <string_view>
 
+#include "base/file.h"
 #include "base/strings.h"
+#include "cli/signals.h"
 
 namespace epochmeter::cli {
+namespace {
+
+// Both included.
+void CloseRange(int first, int last) {
+  if (::syscall(SYS_close_range, first, last, 0) == 0) return;
+  // Kernels before 5.9.
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  const int most = static_cast<int>(std::min<rlim_t>(limit.rlim_cur, 1 << 20));
+  for (int fd = first; fd <= last && fd < most; ++fd) ::close(fd);
+}
+
+}  // namespace
 
 base::Result<SocketPair> MakeSocketPair() {
   int ends[2];
@@ -23,28 +47,54 @@ base::Result<SocketPair> MakeSocketPair() {
 void FillStandardDescriptors() {
   for (int fd = 0; fd <= 2; ++fd) {
     if (::fcntl(fd, F_GETFD) >= 0) continue;
-    // The lowest free number is `fd`: those below it are open.
-    [[maybe_unused]] const int opened = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+    // The lowest free number is `fd`: those below it are open. A folder for root without devices
+    // has no /dev/null; then anything may hold the place.
+    if (::open("/dev/null", O_RDWR | O_CLOEXEC) < 0) {
+      [[maybe_unused]] const int placeholder = ::eventfd(0, EFD_CLOEXEC);
+    }
   }
 }
 
 void CloseAllBut(const std::vector<int>& keep) {
-  std::vector<int> open;
-  DIR* dir = ::opendir("/proc/self/fd");
-  if (dir == nullptr) return;
-  for (const dirent* entry = ::readdir(dir); entry != nullptr; entry = ::readdir(dir)) {
-    const auto fd = base::ParseInt(entry->d_name);
-    if (fd && *fd > 2 && *fd != ::dirfd(dir)) open.push_back(static_cast<int>(*fd));
+  std::vector<int> sorted(keep);
+  std::sort(sorted.begin(), sorted.end());
+  int first = STDERR_FILENO + 1;
+  for (const int fd : sorted) {
+    if (fd > first) CloseRange(first, fd - 1);
+    if (fd >= first) first = fd + 1;
   }
-  ::closedir(dir);
-  for (const int fd : open) {
-    if (std::find(keep.begin(), keep.end(), fd) == keep.end()) ::close(fd);
-  }
+  CloseRange(first, INT_MAX);
 }
 
 void PointToNull(int fd) {
   const base::UniqueFd null(::open("/dev/null", O_RDWR | O_CLOEXEC));
   if (null.valid() && null.get() != fd) ::dup2(null.get(), fd);
+}
+
+void BecomeHelper(const char* name, const std::vector<int>& keep) {
+  ::prctl(PR_SET_NAME, name);
+  ::prctl(PR_SET_PDEATHSIG, SIGCONT);
+  IgnoreSignalsOfTheGroup();
+  const rlimit no_core{.rlim_cur = 0, .rlim_max = 0};
+  ::setrlimit(RLIMIT_CORE, &no_core);
+  PointToNull(STDIN_FILENO);
+  CloseAllBut(keep);
+}
+
+void HideCommandLine(const char* name) {
+  const base::Result<std::string> stat = base::ReadFile("/proc/self/stat");
+  if (!stat.ok()) return;
+  constexpr size_t kArgStart = 48, kArgEnd = 49;  // proc(5), counted from 1; the name may have ' '
+  const std::string_view after = std::string_view(*stat).substr(stat->rfind(')') + 1);
+  const std::vector<std::string_view> words = base::SplitWhitespace(after);
+  if (words.size() <= kArgEnd - 3) return;
+  const auto start = base::ParseInt(words[kArgStart - 3]);
+  const auto end = base::ParseInt(words[kArgEnd - 3]);
+  if (!start || !end || *start <= 0 || *end - *start < 2) return;
+  const auto room = static_cast<size_t>(*end - *start);
+  char* text = reinterpret_cast<char*>(*start);  // our own copy since the fork
+  std::memset(text, 0, room);
+  std::memcpy(text, name, std::min(room - 1, std::strlen(name)));
 }
 
 }  // namespace epochmeter::cli

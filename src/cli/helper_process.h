@@ -1,40 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the launcher's helper processes have in common: how they are restarted and what they keep.
+// What the launcher's helper processes have in common: what they keep of what it has.
 #pragma once
 
-#include <sys/types.h>
-
-#include <algorithm>
 #include <vector>
 
-#include "base/clock.h"
 #include "base/result.h"
 #include "base/unique_fd.h"
 
 namespace epochmeter::cli {
-
-// A child that is started again after it dies, later each time.
-struct Helper {
-  static constexpr int64_t kFirstRestartNs = 50 * base::kNsPerMs;
-  static constexpr int64_t kCalmNs = 60 * base::kNsPerSecond;  // alive so long: all is well again
-
-  int64_t longest_restart_ns = 60 * base::kNsPerSecond;
-  pid_t pid = -1;
-  int64_t restart_at_ns = 0;  // 0: not wanted
-  int64_t delay_ns = kFirstRestartNs;
-  int64_t started_ns = 0;
-
-  void Starting(int64_t now_ns) {
-    started_ns = now_ns;
-    restart_at_ns = 0;
-  }
-  void Died(int64_t now_ns) {
-    pid = -1;
-    if (now_ns - started_ns > kCalmNs) delay_ns = kFirstRestartNs;
-    restart_at_ns = now_ns + delay_ns;
-    delay_ns = std::min(2 * delay_ns, longest_restart_ns);
-  }
-};
 
 // A connected pair of type SOCK_SEQPACKET.
 struct SocketPair {
@@ -50,5 +23,10 @@ void FillStandardDescriptors();
 void CloseAllBut(const std::vector<int>& keep);
 // Puts /dev/null on `fd`.
 void PointToNull(int fd);
+// What a helper becomes after its fork: named so, deaf to the signals of the job, without a core
+// file of its own, and set going again by the launcher's death should it stand still then.
+void BecomeHelper(const char* name, const std::vector<int>& keep);
+// Shows `name` in place of the command line, which names the training.
+void HideCommandLine(const char* name);
 
 }  // namespace epochmeter::cli

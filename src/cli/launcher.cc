@@ -3,81 +3,70 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
+#include <new>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/strings.h"
+#include "cli/command_exec.h"
 #include "cli/helper_process.h"
+#include "cli/helper_watch.h"
 #include "cli/messages.h"
 #include "cli/recorder.h"
-#include "cli/relay.h"
+#include "cli/say.h"
+#include "cli/signal_sorter.h"
 #include "cli/signals.h"
+#include "cli/training_output.h"
 
 namespace epochmeter::cli {
 namespace {
 
 using base::UniqueFd;
 
-// After the training's end: how long its last output, and then the end of the file, is waited for.
-// Together they bound by how much we outlive the job.
+// After the training's end: how long its last output is waited for, and the end of the file. The
+// second holds for both: we outlive the job by no more.
 constexpr int64_t kRelayDrainNs = base::kNsPerSecond;
 constexpr int64_t kRecorderFinishNs = 2 * base::kNsPerSecond;
-// The training's output waits while its relay is away.
-constexpr int64_t kLongestRelayRestartNs = base::kNsPerSecond;
+// Nobody passes the last output on after us: what is then in the pipes is gone.
+constexpr int64_t kLastRelayDrainNs = 10 * base::kNsPerSecond;
+constexpr int64_t kLongestRecorderRestartNs = 60 * base::kNsPerSecond;
+// A recorder's loop turns each two seconds at least; only opening the file may take long.
+constexpr int64_t kLongestSilenceNs = 10 * base::kNsPerSecond;
+constexpr int64_t kLongestOpeningNs = 60 * base::kNsPerSecond;
+constexpr int64_t kSilentAtTheEndNs = 5 * base::kNsPerSecond;
+// Between two looks at the recorder's beat; while a helper stands still.
+constexpr int64_t kLookNs = 5 * base::kNsPerSecond;
+constexpr int64_t kStoppedLookNs = base::kNsPerSecond / 4;
 
-// As exec wants it; borrows the words.
-std::vector<char*> ArgvOf(const std::vector<std::string>& command) {
-  std::vector<char*> words;
-  words.reserve(command.size() + 1);
-  for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
-  words.push_back(nullptr);
-  return words;
-}
-
-void SetEnvironment(const RunSettings& settings) {
-  ::setenv("EPOCHMETER_RUN_ID", settings.run_id.c_str(), 1);
-  ::setenv("EPOCHMETER_SOCKET", settings.socket_path.c_str(), 1);
-  char self[4096];
-  const ssize_t size = ::readlink("/proc/self/exe", self, sizeof self - 1);
-  if (size > 0)
-    ::setenv("EPOCHMETER_BINARY", std::string(self, static_cast<size_t>(size)).c_str(), 0);
-  if (settings.hooks) {
-    ::unsetenv("EPOCHMETER_HOOKS");
-  } else {
-    ::setenv("EPOCHMETER_HOOKS", "0", 1);  // for epochmeter.start() in the script
-  }
-  const std::string python = PythonFolder();
-  if (!settings.hooks || python.empty()) return;
-  std::string path = python + "/epochmeter/_bootstrap";
-  const char* before = std::getenv("PYTHONPATH");
-  if (before != nullptr && *before != '\0') path += ":" + std::string(before);
-  ::setenv("PYTHONPATH", path.c_str(), 1);
-}
+// Shared with all helpers.
+struct SharedPage {
+  RecorderWords recorder;
+  WriteJournal journals[kMostStreams];
+};
 
 class Launcher {
  public:
-  explicit Launcher(const RunSettings& settings) : settings_(settings) {
-    relay_.longest_restart_ns = kLongestRelayRestartNs;
-  }
+  explicit Launcher(const RunSettings& settings) : settings_(settings) {}
 
   int Run() {
     if (const base::Result<> ready = SetUp(); !ready.ok()) return RunUnrecorded(ready.error());
     StartRecorder();
     if (const std::optional<int> failure = StartTraining()) return *failure;
-    if (!output_.streams.empty()) StartRelay();
-    while (!training_status_) Wait(NextTimeoutMs());
+    StartRelay();
+    while (!training_status_) Wait(NextWaitNs());
     Finish();
     return EndLikeTheTraining();
   }
@@ -86,75 +75,65 @@ class Launcher {
   base::Result<> SetUp() {
     FillStandardDescriptors();
     EPM_TRY(signals_.Start());
+    EPM_TRY(MakeSharedPage());
+    RemoveAbandonedSockets(settings_.socket_path);
     // Ours, so that datagrams wait in it while a recorder is being restarted.
     EPM_ASSIGN(event_socket_, BindEventSocket(settings_.socket_path));
     EPM_ASSIGN(control_, MakeSocketPair());
-    EPM_ASSIGN(capture_, MakeSocketPair());
-    EPM_ASSIGN(relay_control_, MakeSocketPair());
+    EPM_TRY(output_.SetUp(shared_->journals));
     if (settings_.capture_output) PlanCapture();
     ::prctl(PR_SET_CHILD_SUBREAPER, 1);
     return {};
   }
 
+  base::Result<> MakeSharedPage() {
+    void* page = ::mmap(nullptr, sizeof(SharedPage), PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED) return base::SystemError("cannot share memory", "mmap", errno);
+    shared_ = new (page) SharedPage;
+    return {};
+  }
+
   void PlanCapture() {
-    base::Result<OutputPlan> plan = PlanOutput();
-    if (plan.ok()) {
-      output_ = std::move(plan).value();
-    } else {
-      std::fprintf(stderr, "epochmeter: %s; the output is not kept\n",
-                   plan.error().Message().c_str());
-    }
+    const base::Result<> captured = output_.Capture();
+    if (captured.ok()) return;
+    SayAtOnce("epochmeter: " + captured.error().Message() + "; the output is not kept");
   }
 
   int RunUnrecorded(const base::Error& error) {
-    std::fprintf(stderr, "epochmeter: %s; running without recording\n", error.Message().c_str());
-    ::unlink(settings_.socket_path.c_str());
+    SayAtOnce("epochmeter: " + error.Message() + "; running without recording");
+    if (event_socket_.valid()) ::unlink(settings_.socket_path.c_str());
+    ::prctl(PR_SET_CHILD_SUBREAPER, 0);
     signals_.Restore();
     return ExecPlainly(settings_.command);
   }
 
   void StartRecorder() {
-    recorder_.Starting(base::MonotonicNs());
+    const int64_t now_ns = base::MonotonicNs();
     const bool resume = std::exchange(recorder_was_started_, true);
-    recorder_.pid = ::fork();
-    if (recorder_.pid < 0) {
-      recorder_was_started_ = resume;
-      recorder_.Died(recorder_.started_ns);
-    }
-    if (recorder_.pid != 0) return;
-    BecomeHelper(kRecorderName,
-                 {event_socket_.get(), control_.theirs.get(), capture_.theirs.get()});
-    PointToNull(STDOUT_FILENO);
-    const RecorderChannels channels{.event_socket = event_socket_.get(),
-                                    .control = control_.theirs.get(),
-                                    .capture = capture_.theirs.get()};
     const RecorderStart start{.resume = resume,
-                              .training_pid = training_status_ ? -1 : training_pid_};
-    ::_exit(RunRecorder(settings_, channels, start));
+                              .training_pid = training_status_ ? -1 : training_pid_,
+                              .training_status = training_status_,
+                              .replacement = recorder_.Replacement(now_ns)};
+    shared_->recorder.beat_ns = 0;
+    shared_->recorder.finishing = false;
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+      BecomeHelper(kRecorderName, {event_socket_.get(), control_.theirs.get(), output_.copies()});
+      PointToNull(STDOUT_FILENO);
+      const RecorderChannels channels{.event_socket = event_socket_.get(),
+                                      .control = control_.theirs.get(),
+                                      .capture = output_.copies(),
+                                      .words = &shared_->recorder};
+      ::_exit(RunRecorder(settings_, channels, start));
+    }
+    if (pid < 0) recorder_was_started_ = resume;
+    recorder_.Started(pid, now_ns, awake_.now_ns());
   }
 
   void StartRelay() {
-    relay_.Starting(base::MonotonicNs());
-    relay_.pid = ::fork();
-    if (relay_.pid < 0) relay_.Died(relay_.started_ns);
-    if (relay_.pid != 0) return;
-    std::vector<int> keep = {capture_.ours.get(), relay_control_.theirs.get()};
-    for (const RelayStream& stream : output_.streams) keep.push_back(stream.from);
-    BecomeHelper("epm-relay", keep);
-    RunRelay(output_.streams,
-             {.capture = capture_.ours.get(), .control = relay_control_.theirs.get()});
-    ::_exit(0);
-  }
-
-  // Helpers stay in the terminal's process group, so that they may write to it.
-  void BecomeHelper(const char* name, const std::vector<int>& keep) {
-    ::prctl(PR_SET_NAME, name);
-    IgnoreSignalsOfTheGroup();
-    PointToNull(STDIN_FILENO);
-    CloseAllBut(keep);
-    sigset_t none;
-    sigemptyset(&none);
-    ::sigprocmask(SIG_SETMASK, &none, nullptr);
+    const std::optional<ControlMessage> replacement = output_.StartRelay(awake_.now_ns());
+    if (replacement) Tell(*replacement);
   }
 
   // Nothing when the command runs, else the exit code that says why it does not.
@@ -165,23 +144,23 @@ class Launcher {
     if (piped) training_pid_ = ::fork();
     if (piped && training_pid_ == 0) ExecTraining(failure_in.get());
     if (training_pid_ < 0) {
+      const base::Error error = base::SystemError("cannot start a process", "fork", errno);
       Finish();
-      return RunUnrecorded(base::SystemError("cannot start a process", "fork", errno));
+      return RunUnrecorded(error);
     }
     failure_in.Reset();
-    output_.child_stdout.Reset();
-    output_.child_stderr.Reset();
+    output_.CloseTrainingsEnds();
     int exec_errno = 0;
     const ssize_t n = ::read(failure_out.get(), &exec_errno, sizeof exec_errno);
     if (n == static_cast<ssize_t>(sizeof exec_errno)) return ReportExecFailure(exec_errno);
-    Tell({.kind = ControlMessage::Kind::kTrainingStarted, .pid = training_pid_, .wait_status = 0});
+    Tell({.kind = ControlMessage::Kind::kTrainingStarted, .pid = training_pid_});
     return std::nullopt;
   }
 
   int ReportExecFailure(int exec_errno) {
     ::waitpid(std::exchange(training_pid_, -1), nullptr, 0);
-    std::fprintf(stderr, "epochmeter: cannot run %s: %s\n", settings_.command.front().c_str(),
-                 std::strerror(exec_errno));
+    SayAtOnce("epochmeter: cannot run " + settings_.command.front() + ": " +
+              std::strerror(exec_errno));
     const int code = exec_errno == ENOENT ? kExitNotFound : kExitNotExecutable;
     training_status_ = code << 8;  // as waitpid would have it
     Finish();
@@ -189,15 +168,12 @@ class Launcher {
   }
 
   [[noreturn]] void ExecTraining(int failure_fd) {
-    if (output_.child_stdout.valid()) ::dup2(output_.child_stdout.get(), STDOUT_FILENO);
-    if (output_.child_stderr.valid()) ::dup2(output_.child_stderr.get(), STDERR_FILENO);
+    output_.GiveToTraining();
     SetEnvironment(settings_);
     signals_.Restore();
     // Who kills the command that it started kills the training, as without us.
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    const std::vector<char*> words = ArgvOf(settings_.command);
-    ::execvp(words[0], words.data());
-    const int exec_errno = errno;
+    const int exec_errno = ExecCommand(settings_.command);
     [[maybe_unused]] const ssize_t n = ::write(failure_fd, &exec_errno, sizeof exec_errno);
     ::_exit(kExitNotFound);
   }
@@ -207,108 +183,155 @@ class Launcher {
         ::send(control_.ours.get(), &message, sizeof message, MSG_DONTWAIT | MSG_NOSIGNAL);
   }
 
-  int NextTimeoutMs() const {
-    int64_t next_ns = 0;
-    for (const Helper* helper : {&recorder_, &relay_}) {
-      if (helper->restart_at_ns == 0) continue;
-      next_ns = next_ns == 0 ? helper->restart_at_ns : std::min(next_ns, helper->restart_at_ns);
+  int64_t NextWaitNs() const {
+    const int64_t now_ns = base::MonotonicNs();
+    int64_t wait_ns = recorder_.alive() ? kLookNs : INT64_MAX;
+    for (const HelperWatch* helper : {&recorder_, &output_.relay()}) {
+      wait_ns = std::min(wait_ns, helper->WaitNs(now_ns, awake_.now_ns()));
+      if (helper->stopped()) wait_ns = std::min(wait_ns, kStoppedLookNs);
     }
-    if (next_ns == 0) return -1;
-    return static_cast<int>(std::max<int64_t>(0, next_ns - base::MonotonicNs()) / base::kNsPerMs) +
-           1;
+    if (sorter_.NextDueNs() != INT64_MAX) {
+      wait_ns = std::min(wait_ns, std::max<int64_t>(0, sorter_.NextDueNs() - now_ns));
+    }
+    return wait_ns;
   }
 
-  // Waits for a signal or a message of the relay, at most `timeout_ms`, and deals with it.
-  void Wait(int timeout_ms) {
-    pollfd polls[2] = {{.fd = signals_.fd(), .events = POLLIN, .revents = 0},
-                       {.fd = relay_control_.ours.get(), .events = POLLIN, .revents = 0}};
-    ::poll(polls, 2, timeout_ms);
-    for (const SignalWatch::Received& received : signals_.Take()) PassOn(received);
-    ReadRelayMessages();
+  // Waits for a signal, a message of the relay or output that nobody else passes on, at most
+  // `wait_ns`, and deals with it.
+  void Wait(int64_t wait_ns) {
+    polls_.assign(1, {.fd = signals_.fd(), .events = POLLIN, .revents = 0});
+    output_.AddPolls(&polls_);
+    const int64_t before_ns = base::MonotonicNs();
+    const bool bounded = wait_ns != INT64_MAX;
+    ::poll(polls_.data(), polls_.size(),
+           bounded ? static_cast<int>(wait_ns / base::kNsPerMs) + 1 : -1);
+    awake_.Waited(base::MonotonicNs() - before_ns, bounded ? wait_ns + base::kNsPerMs : -1);
+    for (const SignalWatch::Received& received : signals_.Take()) Sort(received);
+    for (const HelperMessage& seen : output_.Turn()) {
+      sorter_.SeenByHelper(seen.value, seen.sender, base::MonotonicNs());
+    }
+    for (const int signal : sorter_.TakeDue(base::MonotonicNs())) PassOn(signal);
     Reap();
-    RestartHelpers();
+    WatchHelpers();
   }
 
   // From the terminal the training has it already; from the training itself it is meant for others.
-  void PassOn(const SignalWatch::Received& received) {
+  void Sort(const SignalWatch::Received& received) {
+    if (received.signal == SIGWINCH) CopyWindowSizes(output_.streams());
+    if (received.signal == SIGCONT) ContinueHelpers();
     if (received.from_kernel || received.sender == training_pid_) return;
-    if (training_pid_ > 0 && !training_status_) ::kill(training_pid_, received.signal);
+    const bool harmless_twice = received.signal == SIGCONT || received.signal == SIGWINCH;
+    if (harmless_twice || !output_.relay().alive() || output_.relay().stopped()) {
+      PassOn(received.signal);
+    } else {
+      sorter_.Received(received.signal, received.sender, base::MonotonicNs());
+    }
   }
 
-  void ReadRelayMessages() {
-    char message = 0;
-    while (::recv(relay_control_.ours.get(), &message, 1, MSG_DONTWAIT) == 1) {
-      if (message == kRelayDrained) relay_drained_ = true;
-      const int stream = message - kRelayStreamClosed;
-      if (stream < 0 || stream >= static_cast<int>(output_.streams.size())) continue;
-      // The reader of our output is gone: let the training learn it as it would without us.
-      int& from = output_.streams[static_cast<size_t>(stream)].from;
-      if (from >= 0) ::close(std::exchange(from, -1));
+  // The job goes on after a stop; whoever continued us alone meant all of it.
+  void ContinueHelpers() {
+    for (HelperWatch* helper : {&recorder_, &output_.relay()}) {
+      if (helper->alive()) ::kill(helper->pid(), SIGCONT);
+      if (helper->stopped()) helper->Stopped(base::MonotonicNs(), awake_.now_ns());
     }
+  }
+
+  void PassOn(int signal) {
+    if (training_pid_ > 0 && !training_status_) ::kill(training_pid_, signal);
   }
 
   // Also reaps orphans of the training that were given to us as subreaper or pid 1.
   void Reap() {
-    int status = 0;
-    for (pid_t pid = ::waitpid(-1, &status, WNOHANG); pid > 0;
-         pid = ::waitpid(-1, &status, WNOHANG)) {
-      const int64_t now_ns = base::MonotonicNs();
-      if (pid == training_pid_) {
+    for (;;) {
+      int status = 0;
+      const pid_t pid = ::waitpid(-1, &status, WNOHANG | WUNTRACED | WCONTINUED);
+      if (pid <= 0) return;
+      const bool ended = WIFEXITED(status) || WIFSIGNALED(status);
+      if (pid == training_pid_ && ended) {
         training_status_ = status;
-      } else if (pid == recorder_.pid) {
-        recorder_.Died(now_ns);
+      } else if (pid == recorder_.pid()) {
+        NoteHelper(recorder_, status);
         // One that ended by itself has said why; only one that was killed is started again.
-        if (WIFEXITED(status)) recorder_.restart_at_ns = 0;
-      } else if (pid == relay_.pid) {
-        relay_.Died(now_ns);
-        if (WIFEXITED(status)) relay_.restart_at_ns = 0;  // every stream is at its end
-        if (WIFEXITED(status)) relay_drained_ = true;
+        if (WIFEXITED(status)) recorder_.Retire();
+      } else if (pid == output_.relay().pid()) {
+        NoteHelper(output_.relay(), status);
+        if (ended) output_.NoteRelayEnd(status);
       }
     }
   }
 
-  void RestartHelpers() {
+  void NoteHelper(HelperWatch& helper, int status) {
     const int64_t now_ns = base::MonotonicNs();
-    if (recorder_.restart_at_ns != 0 && recorder_.restart_at_ns <= now_ns) StartRecorder();
-    if (relay_.restart_at_ns != 0 && relay_.restart_at_ns <= now_ns) StartRelay();
+    if (WIFSTOPPED(status)) {
+      helper.Stopped(now_ns, awake_.now_ns());
+      if (finishing_) helper.End(HelperFault::kStopped, now_ns);  // no time for grace
+    } else if (WIFCONTINUED(status)) {
+      helper.Continued();
+    } else {
+      helper.Died(status, now_ns);
+      if (finishing_) helper.RestartNow(now_ns);
+    }
   }
 
-  // Output first, then the recorder's end; each bounded, so that nothing outlives the job. A helper
-  // that is waiting for its restart gets it now: it has the end to write.
+  void WatchHelpers() {
+    const int64_t now_ns = base::MonotonicNs();
+    const int64_t beat_ns = shared_->recorder.beat_ns;
+    const bool finishing = shared_->recorder.finishing;
+    recorder_.EndIfFaulty(now_ns, awake_.now_ns(), beat_ns,
+                          finishing ? 0 : (beat_ns == 0 ? kLongestOpeningNs : kLongestSilenceNs));
+    output_.relay().EndIfFaulty(now_ns, awake_.now_ns(), 0, 0);
+    if (recorder_.RestartIsDue(now_ns)) StartRecorder();
+    if (output_.relay().RestartIsDue(now_ns)) StartRelay();
+  }
+
+  // Output first, then the recorder's end; each bounded, so that nothing outlives the job.
   void Finish() {
-    for (Helper* helper : {&recorder_, &relay_}) {
-      if (helper->restart_at_ns != 0) helper->restart_at_ns = base::MonotonicNs();
-    }
-    RestartHelpers();
+    const int64_t ended_ns = base::MonotonicNs();
+    finishing_ = true;
+    ReplaceWhatStandsStill(ended_ns);
     Tell({.kind = ControlMessage::Kind::kTrainingEnded,
           .pid = training_pid_,
           .wait_status = training_status_.value_or(0)});
-    ::shutdown(relay_control_.ours.get(), SHUT_WR);
-    const int64_t relay_deadline_ns = base::MonotonicNs() + kRelayDrainNs;
-    const bool relayed = relay_.pid > 0 || relay_.restart_at_ns != 0;
-    while (relayed && !relay_drained_ && base::MonotonicNs() < relay_deadline_ns) Wait(20);
-    for (RelayStream& stream : output_.streams) {
-      if (stream.from >= 0) ::close(std::exchange(stream.from, -1));
-    }
-    relay_.restart_at_ns = 0;
+    output_.TrainingEnded();
+    while (!output_.AllPassedOn() && base::MonotonicNs() - ended_ns < DrainNs()) WaitBriefly();
+    output_.Leave();
     ::shutdown(control_.ours.get(), SHUT_WR);
-    AwaitRecorder();
+    AwaitRecorder(std::max(ended_ns + kRecorderFinishNs,
+                           base::MonotonicNs() + kRecorderFinishNs - kRelayDrainNs));
     ::unlink(settings_.socket_path.c_str());
   }
 
-  void AwaitRecorder() {
-    const int64_t deadline_ns = base::MonotonicNs() + kRecorderFinishNs;
-    while ((recorder_.pid > 0 || recorder_.restart_at_ns != 0) &&
-           base::MonotonicNs() < deadline_ns) {
-      Wait(20);
+  int64_t DrainNs() const {
+    const bool last = ::getpid() == 1 || output_.StandsIn();
+    return last ? kLastRelayDrainNs : kRelayDrainNs;
+  }
+
+  void WaitBriefly() { Wait(20 * base::kNsPerMs); }
+
+  // A helper that waits for its restart gets it now, and one that stands still a successor: it has
+  // the end to write.
+  void ReplaceWhatStandsStill(int64_t now_ns) {
+    const int64_t beat_ns = shared_->recorder.beat_ns;
+    if (beat_ns != 0 && now_ns - beat_ns > kSilentAtTheEndNs) {
+      recorder_.End(HelperFault::kSilent, beat_ns);
     }
-    if (recorder_.pid <= 0) return;
-    ::kill(recorder_.pid, SIGKILL);
-    std::fprintf(stderr,
-                 "epochmeter: the recorder did not answer for %s and was ended; %s has what had "
-                 "reached the disk\n",
-                 base::FormatDuration(base::SecondsFromNs(kRecorderFinishNs)).c_str(),
-                 settings_.run_path.c_str());
+    for (HelperWatch* helper : {&recorder_, &output_.relay()}) {
+      if (helper->stopped()) helper->End(HelperFault::kStopped, now_ns);
+      helper->RestartNow(now_ns);
+    }
+    WatchHelpers();
+  }
+
+  void AwaitRecorder(int64_t deadline_ns) {
+    while ((recorder_.alive() || recorder_.waits_for_restart()) &&
+           base::MonotonicNs() < deadline_ns) {
+      WaitBriefly();
+    }
+    if (!recorder_.alive()) return;
+    ::kill(recorder_.pid(), SIGKILL);
+    SayAtOnce("epochmeter: the recorder did not answer for " +
+              base::FormatDuration(base::SecondsFromNs(kRecorderFinishNs)) + " and was ended; " +
+              settings_.run_path + " has what had reached the disk");
   }
 
   int EndLikeTheTraining() {
@@ -323,51 +346,27 @@ class Launcher {
     sigemptyset(&one);
     sigaddset(&one, signal);
     ::sigprocmask(SIG_UNBLOCK, &one, nullptr);
-    ::raise(signal);
+    ::kill(::getpid(), signal);  // raise(3) refuses those that the C library keeps for itself
     return 128 + signal;
   }
 
   const RunSettings& settings_;
   SignalWatch signals_;
+  SignalSorter sorter_;
   UniqueFd event_socket_;
-  SocketPair control_, capture_, relay_control_;
-  OutputPlan output_;
-  Helper recorder_, relay_;
+  SocketPair control_;
+  TrainingOutput output_;
+  SharedPage* shared_ = nullptr;  // for the life of the process
+  std::vector<pollfd> polls_;     // kept, so that nothing is allocated while the training runs
+  AwakeClock awake_;
+  HelperWatch recorder_{HelperKind::kRecorder, kLongestRecorderRestartNs};
   bool recorder_was_started_ = false;
-  bool relay_drained_ = false;
+  bool finishing_ = false;
   pid_t training_pid_ = -1;
   std::optional<int> training_status_;
 };
 
 }  // namespace
-
-std::string PythonFolder() {
-  const auto usable = [](const std::string& folder) {
-    return ::access((folder + "/epochmeter/_bootstrap/sitecustomize.py").c_str(), R_OK) == 0;
-  };
-  const char* given = std::getenv("EPOCHMETER_PYTHON_DIR");
-  if (given != nullptr && usable(given)) return given;
-  char self[4096];
-  const ssize_t size = ::readlink("/proc/self/exe", self, sizeof self - 1);
-  if (size <= 0) return {};
-  std::string folder(self, static_cast<size_t>(size));
-  folder.resize(folder.rfind('/'));
-  for (const char* relative : {"/../share/epochmeter/python", "/../../python"}) {
-    if (usable(folder + relative)) {
-      char real[4096];
-      return ::realpath((folder + relative).c_str(), real) != nullptr ? real : folder + relative;
-    }
-  }
-  return {};
-}
-
-int ExecPlainly(const std::vector<std::string>& command) {
-  const std::vector<char*> words = ArgvOf(command);
-  ::execvp(words[0], words.data());
-  const int exec_errno = errno;
-  std::fprintf(stderr, "epochmeter: cannot run %s: %s\n", words[0], std::strerror(exec_errno));
-  return exec_errno == ENOENT ? kExitNotFound : kExitNotExecutable;
-}
 
 int Launch(const RunSettings& settings) { return Launcher(settings).Run(); }
 

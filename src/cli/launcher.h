@@ -2,7 +2,8 @@
 // The front process of `epochmeter run`: parent of the training, the relay and the recorder.
 //
 // It does nothing that can fail late: it forwards signals, restarts relay and recorder when they
-// die, and ends as the training ended. Why it is not the recorder itself: docs/design/0001.
+// die or stand still, and ends as the training ended. Why it is not the recorder itself:
+// docs/design/0001.
 #pragma once
 
 #include "cli/run_settings.h"
@@ -12,12 +13,5 @@ namespace epochmeter::cli {
 // Runs the command with recording; the exit code of the training, or does not return when the
 // training was ended by a signal (it ends itself by the same one; 128+S as pid 1).
 int Launch(const RunSettings& settings);
-
-// Replaces this process by the command, for EPOCHMETER=0. Returns only the exit code of a failure.
-int ExecPlainly(const std::vector<std::string>& command);
-
-// Where the Python hooks are: EPOCHMETER_PYTHON_DIR, beside the binary in a source tree, or
-// ../share/epochmeter/python. Empty when nowhere.
-std::string PythonFolder();
 
 }  // namespace epochmeter::cli

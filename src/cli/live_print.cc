@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/strings.h"
+#include "cli/say.h"
 #include "model/run.h"
 #include "render/live_line.h"
 
@@ -220,11 +221,7 @@ class Printer : public LivePrinter {
 
   void Print(const std::string& line) {
     const std::string text = line + "\n";
-    // A terminal that stands still (Ctrl-S) must not hold the recorder: then the line is left out.
-    pollfd room{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
-    if (::poll(&room, 1, 0) == 1) {
-      [[maybe_unused]] const ssize_t n = ::write(STDERR_FILENO, text.data(), text.size());
-    }
+    SayAtOnce(line);
     if (!file_.valid()) return;
     if (!base::WriteAll(file_.get(), text, path_).ok()) file_.Reset();
   }

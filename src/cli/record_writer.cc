@@ -7,7 +7,6 @@
 
 #include <cerrno>
 #include <condition_variable>
-#include <cstdio>
 #include <cstdlib>
 #include <mutex>
 #include <system_error>
@@ -18,6 +17,7 @@
 #include "base/clock.h"
 #include "base/network_folder.h"
 #include "base/strings.h"
+#include "cli/say.h"
 #include "runfile/frame.h"
 #include "runfile/pending.h"
 #include "runfile/run_files.h"
@@ -25,8 +25,6 @@
 
 namespace epochmeter::cli {
 namespace {
-
-void SayAtOnce(const std::string& line) { std::fprintf(stderr, "%s\n", line.c_str()); }
 
 using runfile::RunWriter;
 
@@ -195,8 +193,11 @@ class ThreadedWriter : public RecordWriter {
     if (!OpenFiles()) return;
     TellNews();
     while (WaitForFlush()) {
+      const uint64_t decoded =
+          options_.words == nullptr ? 0 : options_.words->events_decoded.load();
       WriteQueued();
       const base::Result<> flushed = writer_->Flush();
+      if (options_.words != nullptr && flushed.ok()) options_.words->events_kept = decoded;
       Judge(flushed);
       TellNews();
       NoteFigures();

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "cli/messages.h"
 #include "model/sink.h"
 
 namespace epochmeter::cli {
@@ -27,6 +28,8 @@ class RecordWriter : public model::Sink {
   struct Options {
     bool resume = false;  // continue the file of a recorder that died
     bool force = false;   // replace an existing file
+    // Where it is counted what came to disk; may be null.
+    RecorderWords* words = nullptr;
   };
   // As of the last flush.
   struct Figures {

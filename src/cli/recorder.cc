@@ -25,10 +25,13 @@
 #include "cli/event_receiver.h"
 #include "cli/live_print.h"
 #include "cli/log_capture.h"
+#include "cli/predecessor.h"
 #include "cli/process_priority.h"
 #include "cli/record_writer.h"
+#include "cli/recorder_sink.h"
 #include "cli/run_facts.h"
 #include "cli/sampler_link.h"
+#include "cli/say.h"
 #include "cli/writer_metrics.h"
 #include "collect/schedule.h"
 #include "collect/sources.h"
@@ -43,6 +46,10 @@ namespace {
 // On client events in one turn of the loop, and at the end of the run.
 constexpr int64_t kEventsTurnNs = base::kNsPerSecond / 5;
 constexpr int64_t kLastEventsNs = base::kNsPerSecond / 2;
+// The launcher takes a loop that does not turn for some time for hung.
+constexpr int64_t kBeatNs = 2 * base::kNsPerSecond;
+// With the launcher killed: for the file's end, after the training's.
+constexpr unsigned kOutlivedLauncherS = 2;
 // After the training's end: how long the copy of its last output is waited for.
 constexpr int64_t kLastOutputNs = 3 * base::kNsPerSecond / 2;
 // So many packets of output between two looks at the clock: a chatty training must not hold
@@ -53,45 +60,6 @@ constexpr size_t kCapturePacket = sizeof(CaptureHeader) + kCaptureBytes;
 // Set by a signal to a recorder without a launcher; the loop looks each time it wakes.
 volatile std::sig_atomic_t g_detach_requested = 0;
 
-bool IsEpochOfFirstRank(const model::Event& event) {
-  return event.kind == model::EventKind::kEpochEnd && event.rank.value_or(0) <= 0;
-}
-
-// Everything that is recorded goes through here: to the file, and to the live lines when wanted.
-class RecorderSink : public model::Sink {
- public:
-  RecorderSink(RecordWriter& writer, LivePrinter* printer) : writer_(writer), printer_(printer) {}
-  void Write(const model::Record& record) override {
-    writer_.Write(record);
-    if (printer_ != nullptr) printer_->Write(record);
-    if (const auto* event = std::get_if<model::Event>(&record)) Note(*event);
-  }
-  // Events since the last call that make the next sample or flush due at once.
-  bool TakeBoundary() { return std::exchange(boundary_, false); }
-  uint64_t epochs() const { return epochs_; }
-  // Lists of GPUs that the training named since the last call.
-  std::vector<std::string> TakeNamedGpus() { return std::exchange(named_gpus_, {}); }
-
- private:
-  void Note(const model::Event& event) {
-    using model::EventKind;
-    const bool boundary = event.kind == EventKind::kTrainBegin ||
-                          event.kind == EventKind::kTrainEnd ||
-                          event.kind == EventKind::kEpochBegin ||
-                          event.kind == EventKind::kEpochEnd || event.kind == EventKind::kException;
-    boundary_ = boundary_ || boundary;
-    if (const auto gpus = event.Text("gpus"); gpus && event.kind != EventKind::kSource) {
-      named_gpus_.emplace_back(*gpus);
-    }
-    if (IsEpochOfFirstRank(event)) ++epochs_;
-  }
-  RecordWriter& writer_;
-  LivePrinter* printer_;
-  bool boundary_ = false;
-  uint64_t epochs_ = 0;
-  std::vector<std::string> named_gpus_;
-};
-
 class Recorder {
  public:
   Recorder(const RunSettings& settings, const RecorderChannels& channels)
@@ -100,22 +68,24 @@ class Recorder {
   int Run(const RecorderStart& start) {
     LowerPriority();
     if (const base::Result<> ready = Open(start); !ready.ok()) {
-      std::fprintf(stderr, "epochmeter: %s; the training goes on without recording\n",
-                   ready.error().Message().c_str());
+      SayAtOnce("epochmeter: " + ready.error().Message() +
+                "; the training goes on without recording");
       return kExitUnreadable;
     }
     if (!start.resume)
       Say("epochmeter: recording " + settings_.run_id + " to " + settings_.run_path);
     resumed_ = start.resume;
     if (start.training_pid > 0) FollowTraining(start.training_pid, &start);
+    if (start.training_status) EndWithStatus(*start.training_status);
     while (!finished_) Step();
     return Finish();
   }
 
  private:
   base::Result<> Open(const RecorderStart& start) {
+    const uint64_t lost_events = channels_.words == nullptr ? 0 : TakeLostEvents(*channels_.words);
     // First: the socket holds 10 events, and a file may take its time to be made.
-    EPM_ASSIGN(receiver_, EventReceiver::Start(channels_.event_socket));
+    EPM_ASSIGN(receiver_, EventReceiver::Start(channels_.event_socket, channels_.words));
     EPM_ASSIGN(writer_, OpenWriter(start));
     if (settings_.print_ns > 0 || !settings_.print_path.empty()) MakePrinter();
     sink_ = std::make_unique<RecorderSink>(*writer_, printer_.get());
@@ -136,6 +106,8 @@ class Recorder {
     }
     run_began_ns_ = writer_->info() ? writer_->info()->anchor.mono_ns : info.anchor.mono_ns;
     sink_->Write(info);
+    if (lost_events > 0) TellLostEvents(lost_events, started_ns_, *sink_);
+    if (start.replacement) TellReplaced(*start.replacement, started_ns_, *sink_);
     decoder_ = std::make_unique<ingest::ProtocolDecoder>(
         *registry_, *sink_,
         ingest::ProtocolDecoder::Options{.not_before_ns = OldestEventNs(start)});
@@ -148,7 +120,8 @@ class Recorder {
   // A file to go on with needs its disk: it is waited for, as long as the launcher has no news.
   base::Result<std::unique_ptr<RecordWriter>> OpenWriter(const RecorderStart& start) const {
     constexpr int kRetryMs = 500;
-    const RecordWriter::Options options{.resume = start.resume, .force = settings_.force};
+    const RecordWriter::Options options{
+        .resume = start.resume, .force = settings_.force, .words = channels_.words};
     base::Result<std::unique_ptr<RecordWriter>> writer =
         RecordWriter::Open(settings_.run_path, options);
     while (start.resume && !writer.ok() && runfile::MayPass(writer.error())) {
@@ -174,8 +147,7 @@ class Recorder {
     if (printer.ok()) {
       printer_ = std::move(printer).value();
     } else {
-      std::fprintf(stderr, "epochmeter: %s; live lines are off\n",
-                   printer.error().Message().c_str());
+      SayAtOnce("epochmeter: " + printer.error().Message() + "; live lines are off");
     }
   }
 
@@ -187,7 +159,7 @@ class Recorder {
       json.BeginObject().Field("message", line).Field("run_id", settings_.run_id);
       text = json.Field("run", settings_.run_path).EndObject().Take();
     }
-    std::fprintf(stderr, "%s\n", text.c_str());
+    SayAtOnce(text);
   }
 
   // Starts what needs the training's pid: the sampler, the process tree, and its end by pidfd.
@@ -225,6 +197,7 @@ class Recorder {
 
   int64_t NextDueNs() const {
     int64_t due_ns = std::min(clocks_->NextDueNs(), sampler_->NextDueNs());
+    if (channels_.words != nullptr) due_ns = std::min(due_ns, base::MonotonicNs() + kBeatNs);
     due_ns = std::min(due_ns, cores_->NextDueNs());
     if (schedule_) due_ns = std::min(due_ns, schedule_->NextDueNs());
     if (printer_) due_ns = std::min(due_ns, printer_->NextDueNs());
@@ -244,6 +217,7 @@ class Recorder {
     if (backlog_.empty()) backlog_ = receiver_->Take(&events_dropped_);
     TakeEvents(base::MonotonicNs() + kEventsTurnNs);
     const int64_t now_ns = base::MonotonicNs();
+    if (channels_.words != nullptr) channels_.words->beat_ns = now_ns;
     if (now_ns - dropped_told_ns_ >= base::kNsPerSecond) TellDropped(now_ns);
     for (const std::string& list : sink_->TakeNamedGpus()) {
       for (const std::string_view name : base::Split(list, ',')) {
@@ -298,6 +272,7 @@ class Recorder {
       if (n == 0) {
         control_open_ = false;
         if (ended_) finished_ = true;  // the launcher has passed on all output
+        launcher_gone_ = !ended_;
         if (job_.root_pid == 0 && !ended_) End("lost", std::nullopt);
         ::unlink(settings_.socket_path.c_str());  // a launcher that was killed left it
         return;
@@ -305,6 +280,9 @@ class Recorder {
       if (n != static_cast<ssize_t>(sizeof message)) continue;
       if (message.kind == ControlMessage::Kind::kTrainingStarted) FollowTraining(message.pid);
       if (message.kind == ControlMessage::Kind::kTrainingEnded) EndWithStatus(message.wait_status);
+      if (message.kind == ControlMessage::Kind::kHelperReplaced) {
+        TellReplaced(message, base::MonotonicNs(), *sink_);
+      }
     }
   }
 
@@ -322,6 +300,17 @@ class Recorder {
     if (schedule_) schedule_->RunAtEnd(ended_ns_);
     writer_->FlushSoon();
     if (!LauncherTellsTheEnd()) finished_ = true;
+    if (launcher_gone_) DieWithin(kOutlivedLauncherS);
+  }
+
+  // Nobody else ends us when the disk stands still.
+  static void DieWithin(unsigned seconds) {
+    ::signal(SIGALRM, SIG_DFL);
+    sigset_t one;
+    sigemptyset(&one);
+    sigaddset(&one, SIGALRM);
+    ::sigprocmask(SIG_UNBLOCK, &one, nullptr);
+    ::alarm(seconds);
   }
 
   void SampleBoundary(int64_t now_ns) {
@@ -354,6 +343,7 @@ class Recorder {
     }
     backlog_.erase(backlog_.begin(), backlog_.begin() + static_cast<std::ptrdiff_t>(taken));
     decoder_->Flush(now_ns);
+    if (channels_.words != nullptr) channels_.words->events_decoded += taken;
   }
 
   // What was not told yet; a flood may end with us, so it is not left to the end.
@@ -370,6 +360,7 @@ class Recorder {
   }
 
   int Finish() {
+    if (channels_.words != nullptr) channels_.words->finishing = true;
     TakeCapture();
     // The launcher waits two seconds for the file's end, however much a flood has left.
     const int64_t until_ns = base::MonotonicNs() + kLastEventsNs;
@@ -386,8 +377,7 @@ class Recorder {
     const base::Result<> result = writer_->Finish(end_);
     printer_.reset();
     if (!result.ok()) {
-      std::fprintf(stderr, "epochmeter: recorded in part only: %s\n",
-                   result.error().Message().c_str());
+      SayAtOnce("epochmeter: recorded in part only: " + result.error().Message());
       return kExitPartial;
     }
     Say("epochmeter: " + EndText() + " -> " + writer_->path());
@@ -442,7 +432,7 @@ class Recorder {
   std::vector<Datagram> backlog_;  // received, not yet understood
   uint64_t events_dropped_ = 0, dropped_told_ = 0;
   int64_t dropped_told_ns_ = 0;
-  bool control_open_ = true, ended_ = false, finished_ = false;
+  bool control_open_ = true, launcher_gone_ = false, ended_ = false, finished_ = false;
   model::RunEnd end_;
 };
 

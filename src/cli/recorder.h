@@ -5,6 +5,9 @@
 
 #include <sys/types.h>
 
+#include <optional>
+#include <string>
+
 #include "base/unique_fd.h"
 #include "cli/messages.h"
 #include "cli/run_settings.h"
@@ -18,6 +21,10 @@ struct RecorderStart {
   // that another one with the same pid is not taken for it.
   int training_fd = -1;
   uint64_t training_start_ticks = 0;
+  // Of a restart: how the training ended, when it has; and what is to be told of the recorder
+  // before.
+  std::optional<int> training_status = std::nullopt;
+  std::optional<ControlMessage> replacement = std::nullopt;
 };
 
 // Records until the training has ended; the exit code for the process. Speaks only on stderr: one
@@ -33,6 +40,10 @@ bool SomebodyListens(const std::string& path);
 
 // Signal handler that ends the recording of a recorder without a launcher, in order.
 void RequestDetach(int signal);
+
+// Removes sockets of runs that were killed from the folder of `socket_path`: those that nobody
+// listens to.
+void RemoveAbandonedSockets(const std::string& socket_path);
 
 // Binds the client socket that `settings` names, for a recorder without a launcher.
 base::Result<base::UniqueFd> BindEventSocket(const std::string& path);

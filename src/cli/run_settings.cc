@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/strings.h"
 #include "collect/proc_pid.h"
+#include "collect/rank_env.h"
 
 namespace epochmeter::cli {
 namespace {
@@ -50,12 +51,26 @@ std::string ShortName(const std::vector<std::string>& command) {
   return name.empty() ? "run" : name;
 }
 
+std::optional<collect::RankFacts> OwnRank() {
+  std::string environment;
+  for (char** entry = environ; *entry != nullptr; ++entry) {
+    environment.append(*entry).push_back('\0');
+  }
+  return collect::RankOfEnviron(environment);
+}
+
+// Of several runs of one job each has a file of its own; "rank3-" says whose it is.
+std::string RankInName() {
+  const std::optional<collect::RankFacts> rank = OwnRank();
+  const bool one_of_several = rank && rank->world.value_or(1) > 1;
+  return one_of_several ? "rank" + std::to_string(rank->rank) + "-" : "";
+}
+
 // {name} {time} {host} {job} {rand} {rank} in -o.
 std::string ExpandTemplate(std::string text, const RunSettings& settings) {
   char host[256] = "host";
   ::gethostname(host, sizeof host - 1);
-  std::string rank = Getenv("RANK");
-  if (rank.empty()) rank = Getenv("PADDLE_TRAINER_ID");
+  const std::optional<collect::RankFacts> rank = OwnRank();
   const std::string job = Getenv("SLURM_JOB_ID");
   const std::array<std::pair<std::string_view, std::string>, 6> replacements = {
       {{"{name}", ShortName(settings.command)},
@@ -63,7 +78,7 @@ std::string ExpandTemplate(std::string text, const RunSettings& settings) {
        {"{host}", host},
        {"{job}", job.empty() ? "nojob" : job},
        {"{rand}", RandomHex(6)},
-       {"{rank}", rank.empty() ? "0" : rank}}};
+       {"{rank}", rank ? std::to_string(rank->rank) : "0"}}};
   for (const auto& [key, value] : replacements) {
     for (size_t at = text.find(key); at != std::string::npos;
          at = text.find(key, at + value.size())) {
@@ -252,7 +267,7 @@ base::Result<RunSettings> MakeRunSettings(const Arguments& arguments) {
   settings.command = arguments.command;
   settings.run_id = base::FormatUtcCompact(base::WallNs()) + "-" +
                     arguments.Value("name").value_or(ShortName(settings.command)) + "-" +
-                    RandomHex(6);
+                    RankInName() + RandomHex(6);
   EPM_ASSIGN(settings.interval_ns,
              DurationFlag(arguments, "interval", base::kNsPerSecond, 0.1, 60));
   EPM_ASSIGN(settings.cpu_ratio, CpuBudgetFlag(arguments, settings.cpu_ratio));

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "cli/helper_process.h"
+#include "cli/signals.h"
 
 namespace epochmeter::cli {
 namespace {
@@ -25,6 +26,7 @@ constexpr int kChannelBytes = 1 << 20;
   if (printed >= 0) ::dup2(printed, STDOUT_FILENO);
   if (printed >= 0) ::dup2(printed, STDERR_FILENO);
   ::fcntl(channel, F_SETFD, 0);
+  UnblockAllSignals();
   ::execv("/proc/self/exe", argv);
   ::_exit(127);
 }

@@ -63,10 +63,31 @@ std::vector<SignalWatch::Received> SignalWatch::Take() {
 }
 
 void IgnoreSignalsOfTheGroup() {
-  for (const int signal : {SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGTSTP,
-                           SIGTTIN, SIGTTOU, SIGPIPE, SIGXFSZ, SIGXCPU, SIGPWR, SIGVTALRM}) {
-    ::signal(signal, SIG_IGN);
+  sigset_t blocked = WatchedSignals();
+  for (int signal = 1; signal <= SIGRTMAX; ++signal) {
+    if (sigismember(&blocked, signal) == 1 && signal != SIGCHLD) ::signal(signal, SIG_IGN);
   }
+  for (const int signal : {SIGPIPE, SIGTSTP, SIGTTIN, SIGTTOU}) ::signal(signal, SIG_IGN);
+  sigdelset(&blocked, SIGCHLD);
+  ::sigprocmask(SIG_SETMASK, &blocked, nullptr);
+}
+
+base::UniqueFd WatchSignalsOfTheGroup() {
+  sigset_t watched = WatchedSignals();
+  sigdelset(&watched, SIGCHLD);
+  return base::UniqueFd(::signalfd(-1, &watched, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+HelperMessage SeenSignal(const signalfd_siginfo& info) {
+  return {.kind = HelperMessage::Kind::kSignalSeen,
+          .value = static_cast<int32_t>(info.ssi_signo),
+          .sender = static_cast<int32_t>(info.ssi_pid)};
+}
+
+void UnblockAllSignals() {
+  sigset_t none;
+  sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
 }  // namespace epochmeter::cli

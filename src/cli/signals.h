@@ -3,11 +3,14 @@
 // the launcher and each can be passed on; what was set before is given to the training unchanged.
 #pragma once
 
+#include <sys/signalfd.h>
+
 #include <csignal>
 #include <vector>
 
 #include "base/result.h"
 #include "base/unique_fd.h"
+#include "cli/messages.h"
 
 namespace epochmeter::cli {
 
@@ -37,8 +40,17 @@ class SignalWatch {
   struct sigaction pipe_action_ {};
 };
 
-// For our own helper processes: what a terminal or a job manager sends to the group is for the
-// training; a limit on file sizes or a closed pipe is an error code to them, not a death.
+// For our own helper processes, before their threads start: what a terminal or a job manager sends
+// to the group is for the training; a limit on file sizes or a closed pipe is an error code to
+// them, not a death. All that can be are ignored, and blocked so that WatchSignalsOfTheGroup can
+// tell of them.
 void IgnoreSignalsOfTheGroup();
+// In a helper: a descriptor (never blocking) that reads those signals; invalid when none can be
+// had.
+base::UniqueFd WatchSignalsOfTheGroup();
+// The message that tells the launcher of one.
+HelperMessage SeenSignal(const signalfd_siginfo& info);
+// For a program that a helper starts: nothing is blocked.
+void UnblockAllSignals();
 
 }  // namespace epochmeter::cli
