@@ -129,8 +129,8 @@ def scalars_fragment(values: Mapping[str, Real]) -> str:
 class StepForm:
     """The datagram of a step as most are, made once for many: only numbers are put into it.
 
-    Those are, in this order, t_ns, seq, step, step_in_epoch, duration and data wait in ns, and one
-    for each of `names`.
+    Those are, in this order, t_ns, step, step_in_epoch, duration and data wait in ns, one for each
+    of `names`, and seq.
     """
 
     __slots__ = ("batch_size", "names", "dropped", "text", "_epoch")
@@ -149,9 +149,10 @@ class StepForm:
         self.dropped = dropped
         # Nanoseconds with their exponent: the number that a division would give, made faster.
         self.text = (
-            f'{head("step")}%d,"pid":{pid},"seq":%d,"dropped":{dropped}{rank_part},"step":%d,'
+            f'{head("step")}%d,"pid":{pid},"dropped":{dropped}{rank_part},"step":%d,'
             f'"epoch":{self._epoch},"step_in_epoch":%d,"duration_s":%de-9,"data_wait_s":%de-9{size}'
-            + (f',"scalars":{{{reals}}}}}' if reals else "}")
+            + (f',"scalars":{{{reals}}}' if reals else "")
+            + ',"seq":%d}'
         ).encode()
 
 

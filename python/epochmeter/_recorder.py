@@ -230,17 +230,14 @@ class Recorder:
         if scalars and not _protocol.collect_plain(values, scalars):
             self.collect(scalars)
         plain = self._plain and not partial and t_ns < self._memory_due_ns
-        self._plain = True
-        if values:
-            self.pending = {}
+        self._plain, self.pending = True, {} if values else values
         if plain and steps == 1 and last_ns and wait_ns is not None and self.epoch_open:
             self.step_in_epoch = inside = self.step_in_epoch + 1
-            form = self._form
-            names = tuple(values)
+            form, names = self._form, tuple(values)
             if form is None or form.batch_size != batch_size or form.names != names:
                 form = self._form = _protocol.StepForm(self.epoch, batch_size, names)
-            numbers = (step, inside, t_ns - last_ns, wait_ns)
-            self._sender.send_step(form, t_ns, numbers, values.values())
+            numbers = (t_ns, step, inside, t_ns - last_ns, wait_ns, *values.values())
+            self._sender.send_step(form, numbers)
             return
         text = self._step_text(steps, last_ns, batch_size)
         if partial:

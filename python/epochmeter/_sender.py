@@ -10,7 +10,7 @@ import socket
 import threading
 import time
 from collections import deque
-from typing import Callable, Deque, Iterable, Optional, Tuple
+from typing import Callable, Deque, Optional, Tuple
 
 from epochmeter import _protocol
 
@@ -96,11 +96,9 @@ class Sender:
     def send_step(
         self,
         form: _protocol.StepForm,
-        t_ns: int,
-        numbers: Tuple[int, int, int, int],
-        reals: Iterable[_protocol.Real],
+        numbers: Tuple[_protocol.Real, ...],
     ) -> None:
-        """As send(): the way of most steps, which each of them pays."""
+        """As send(): the way of most steps, which each of them pays. `numbers` are all but `seq`."""
         if not self.alive:
             return
         with self._lock:
@@ -111,7 +109,7 @@ class Sender:
                 return
             if form.dropped != self.dropped:
                 form.fill(self.pid, self.dropped, self._rank_part)
-            data = form.text % (t_ns, seq, *numbers, *reals)
+            data = form.text % (numbers + (seq,))
             if self._gone or self._backlog or len(data) > _MAX_BYTES:
                 self._deliver(data, True)
                 return

@@ -89,7 +89,7 @@ def test_usual_step_takes_part_in_order_and_counts(folder: Path, trouble: str) -
     form = _protocol.StepForm(2, None, ("loss",))
 
     def step(number: int) -> None:
-        sender.send_step(form, number, (number, number, 5, 1), (0.5,))
+        sender.send_step(form, (number, number, number, 5, 1, 0.5))
 
     receiver = bound(folder / "s")
     step(1)
