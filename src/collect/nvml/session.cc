@@ -201,7 +201,8 @@ void Session::LookForNew(int64_t now_ns) {
 }
 
 void Session::Note(Device& device, NvmlReturn rc, int64_t now_ns) {
-  if (rc == kNvmlUninitialized) {
+  // A driver that was unloaded needs to be initialised anew when it is back.
+  if (rc == kNvmlUninitialized || rc == kNvmlDriverNotLoaded) {
     if (!reinit_wanted_) reinit_at_ns_ = now_ns + reinit_wait_ns_;
     reinit_wanted_ = true;
     return;

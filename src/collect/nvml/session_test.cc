@@ -282,5 +282,20 @@ TEST_F(SessionTest, InitialisesAgainWhenNvmlSaysItIsNotInitialised) {
   EXPECT_EQ(States("gpu.utilization").back(), "ok: ");
 }
 
+TEST_F(SessionTest, TakesUpADriverThatWasUnloadedAndLoadedAgain) {
+  Play(R"({"devices":{"count":1,"values":{"util_gpu":50,"util_mem":5}},"faults":[
+      {"function":"nvmlDeviceGetUtilizationRates","return":9,"after":1,"times":1},
+      {"function":"nvmlInit*","return":9,"after":1,"times":2}]})");
+  const auto source = MakeSource(kGpuUtilization);
+  std::vector<double> without_value;
+  for (double t_s = 0; t_s < 12; t_s += 1) {
+    if (!Value(Sample(*source, t_s), "gpu.utilization")) without_value.push_back(t_s);
+  }
+  // Missed at 1, initialised again at 2 and 4 in vain, at 8 with success.
+  EXPECT_THAT(without_value, ElementsAre(1, 2, 3, 4, 5, 6, 7));
+  EXPECT_THAT(EventNames(), ElementsAre("gpu.lost", "gpu.back"));
+  EXPECT_THAT(States("gpu.utilization").back(), "ok: ");
+}
+
 }  // namespace
 }  // namespace epochmeter::collect::nvml
