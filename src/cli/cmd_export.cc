@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstdio>
+
 #include "base/json_writer.h"
 #include "cli/open_run.h"
 #include "cli/verbs.h"
@@ -22,6 +25,18 @@ constexpr FlagSpec kFlags[] = {
 
 base::Error Unknown(const std::string& what, const std::string& word, const char* what_to_do) {
   return {.what = "unknown " + what + " " + word, .where = "", .why = "", .what_to_do = what_to_do};
+}
+
+// CSV has no place for events, and its times of day follow the clock.
+void TellJumps(const model::Run& run) {
+  const auto jumps = std::count_if(run.events.begin(), run.events.end(), [](const auto& event) {
+    return event.kind == model::EventKind::kSource && event.name == "clock.jumped";
+  });
+  if (jumps == 0) return;
+  std::fprintf(stderr,
+               "epochmeter: the wall clock was set %lld time%s in this run, so timestamps jump; "
+               "elapsed_seconds does not, and the report says when and by how much\n",
+               static_cast<long long>(jumps), jumps == 1 ? "" : "s");
 }
 
 int RunExport(const Arguments& arguments) {
@@ -56,6 +71,7 @@ int RunExport(const Arguments& arguments) {
   if (output.value()->reader_gone()) return kExitOk;
   if (written.ok()) written = output.value()->Close();
   if (!written.ok()) return Fail(arguments, written.error(), kExitUnreadable);
+  if (format == "csv") TellJumps(opened->run);
   if (arguments.json()) {
     base::JsonWriter json;
     json.BeginObject().Field("run", opened->path).Field("output", *path).Field("format", format);
