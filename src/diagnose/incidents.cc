@@ -43,8 +43,10 @@ bool IsIncident(const Event& event) {
 }
 
 // Processes of ours that are started again, and what was not done while one was away.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kHelpers = {
-    {{"sampler", "GPUs were not read"}, {"relay", "output was not passed on"}}};
+constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kHelpers = {
+    {{"sampler", "GPUs were not read"},
+     {"relay", "the relay of the output was away"},
+     {"recorder", "nothing was recorded"}}};
 
 const std::pair<std::string_view, std::string_view>* HelperOf(const Event& event) {
   if (event.kind != EventKind::kSource || !event.Text("state")) return nullptr;
@@ -101,7 +103,7 @@ struct Absence {
   }
   // A hang is noticed only after some silence.
   int64_t BeginNs() const {
-    const double silent_s = first->Number("silent_s").value_or(0);
+    const double silent_s = first->Number("silent_s").value_or(first->Number("away_s").value_or(0));
     const auto silent_ns = model::WholeOf(silent_s * static_cast<double>(base::kNsPerSecond));
     return first->t_ns - std::clamp<int64_t>(silent_ns.value_or(0), 0, model::kMostNs);
   }
@@ -126,6 +128,11 @@ std::vector<Absence> FindAbsences(const model::Run& run) {
       if (at == list.size()) list.push_back({.first = &event, .what = helper->second});
       open[event.name] = at;
       list[at].Add(event);
+    } else if (event.Text("state") == "replaced") {
+      // Told by its successor, all at once.
+      list.push_back({.first = &event, .what = helper->second});
+      list.back().Add(event);
+      list.back().away_s = event.Number("away_s");
     } else if (known != open.end()) {
       list[known->second].away_s = event.Number("away_s");
       open.erase(known);

@@ -89,9 +89,25 @@ TEST(Incidents, TellHowLongAHelperWasAwayAndHowOftenItEnded) {
   ASSERT_EQ(list.size(), 3U);
   EXPECT_EQ(list[0].text, "GPUs were not read for 5.50 s, after 3 ends of it: signal 11; signal 6");
   EXPECT_EQ(list[1].kind, "relay");
-  EXPECT_EQ(list[1].text, "output was not passed on for 3.00 s: signal 9");
+  EXPECT_EQ(list[1].text, "the relay of the output was away for 3.00 s: signal 9");
   EXPECT_EQ(list[2].text, "GPUs were not read from then on: no answer");
   EXPECT_EQ(list[2].t_ns, 15 * kSecond) << "when it fell silent, not when that was noticed";
+}
+
+TEST(Incidents, TellOfARecorderAndARelayThatWereReplaced) {
+  const auto replaced = [](int64_t t_s, const std::string& name) {
+    return At(t_s, EventKind::kSource, name,
+              {{"state", std::string("replaced")},
+               {"detail", std::string("it was ended by signal 9 and replaced")},
+               {"away_s", 2.0}});
+  };
+  const auto list = FindIncidents(RunOf({replaced(5, "recorder"), replaced(7, "relay")}), {});
+  ASSERT_EQ(list.size(), 2U);
+  EXPECT_EQ(list[0].kind, "recorder");
+  EXPECT_EQ(list[0].t_ns, 3 * kSecond);
+  EXPECT_EQ(list[0].text, "nothing was recorded for 2.00 s: it was ended by signal 9 and replaced");
+  EXPECT_EQ(list[1].text,
+            "the relay of the output was away for 2.00 s: it was ended by signal 9 and replaced");
 }
 
 TEST(Incidents, TellThatTheWallClockWasSetAndTheMachineSuspended) {
