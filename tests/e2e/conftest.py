@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the built program as a user does. The binary is EPOCHMETER_BIN or build/release/epochmeter."""
+import datetime
 import json
 import os
 import pathlib
@@ -87,6 +88,14 @@ def replay_library():
 def children(pid):
     """Pids of the direct children with their names."""
     found = []
+    try:
+        threads = os.listdir(f"/proc/{pid}/task")
+        listed = [pathlib.Path(f"/proc/{pid}/task/{thread}/children").read_text().split() for thread in threads]
+        for child in (word for words in listed for word in words):
+            found.append((int(child), pathlib.Path(f"/proc/{child}/comm").read_text().rstrip("\n")))
+        return found
+    except OSError:
+        found.clear()  # one has just ended, or the kernel has no such lists
     for entry in os.listdir("/proc"):
         if not entry.isdigit():
             continue
@@ -112,6 +121,17 @@ def find_helper(launcher_pid, name, timeout_s=5.0):
                 return pid
         time.sleep(0.005)
     raise AssertionError(f"no process {name} below {launcher_pid}")
+
+
+# On a machine that runs many tests at once: how long a program that keeps a timetable has to come up,
+# and how late a tick of 100 ms may be.
+LEAD_S = float(os.environ.get("EPOCHMETER_TEST_LEAD_S", "4"))
+SLACK_S = LEAD_S / 4
+
+
+def seconds(timestamp):
+    """The Unix time of a time stamp of ours."""
+    return datetime.datetime.fromisoformat(timestamp.replace("Z", "+00:00")).timestamp()
 
 
 def python():
