@@ -149,7 +149,7 @@ TEST(RunBuilder, CountsRecordsWhoseTimeNoClockCanShow) {
   }
   builder.Write(Anchor{.clocks = {.mono_ns = 1, .boot_ns = 1, .wall_ns = INT64_MAX}});
   builder.Write(Loss{.t_ns = INT64_MIN, .kind = "some.loss", .detail = {}, .help = {}});
-  const Run run = builder.Finish();
+  const model::Run run = builder.Finish();
   EXPECT_EQ(run.span.begin_ns, 7);
   EXPECT_EQ(run.span.end_ns, 7);
   EXPECT_TRUE(run.anchors.empty());
