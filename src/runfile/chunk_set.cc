@@ -8,6 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/check.h"
+#include "model/limits.h"
 #include "runfile/event_columns.h"
 #include "runfile/record_codec.h"
 
@@ -234,7 +235,10 @@ bool ReadTimeEntry(base::ByteReader& in, uint64_t* offset, TimeColumnRef* times)
   if (count == 0 || count > kMaxColumnValues) return false;
   times->count = static_cast<size_t>(count);
   times->last_ns = static_cast<int64_t>(static_cast<uint64_t>(times->first_ns) + length);
-  return times->last_ns >= times->first_ns && ReadPart(in, offset, &times->part, &unused);
+  const bool possible =
+      model::IsPossibleTime(times->first_ns) && model::IsPossibleTime(times->last_ns);
+  return possible && times->last_ns >= times->first_ns &&
+         ReadPart(in, offset, &times->part, &unused);
 }
 
 bool ReadChunkEntry(base::ByteReader& in, uint64_t* offset, size_t time_columns, ChunkRef* chunk) {
@@ -246,6 +250,7 @@ bool ReadChunkEntry(base::ByteReader& in, uint64_t* offset, size_t time_columns,
     return false;
   }
   if (!in.U8(&has_previous) || (has_previous != 0 && !in.Signed(&previous))) return false;
+  if (!model::IsPossibleTime(previous)) return false;
   chunk->series = static_cast<model::SeriesId>(series);
   chunk->time_column = static_cast<size_t>(column);
   if (has_previous != 0) chunk->previous_ns = previous;
@@ -272,7 +277,8 @@ bool ReadPrologue(std::string_view bytes, uint64_t payload_bytes, Prologue* prol
       !in.Varint(&sections) || sections > in.remaining()) {
     return false;
   }
-  if (span.begin_ns <= span.end_ns) prologue->span = span;
+  const bool possible = model::IsPossibleTime(span.begin_ns) && model::IsPossibleTime(span.end_ns);
+  if (possible && span.begin_ns <= span.end_ns) prologue->span = span;
   uint64_t offset = 8 + bytes.size();
   for (uint64_t i = 0; i < sections; ++i) {
     SectionRef& section = prologue->sections.emplace_back();

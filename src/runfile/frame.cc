@@ -16,6 +16,7 @@ constexpr std::string_view kMagic(
     "EMR\r\n\x1a\n",
     8);
 constexpr std::string_view kMark("\xE7\xC5\x9A\xF3", 4);
+constexpr size_t kFirstSearchBytes = size_t{4} << 10;
 constexpr size_t kSearchBytes = size_t{1} << 20;
 constexpr uint64_t kSectorBytes = 512;
 
@@ -120,6 +121,7 @@ class Scanner {
     uint64_t at = std::min<uint64_t>(scan_.header ? kFileHeaderBytes : 0, scan_.size);
     while (at < scan_.size) {
       EPM_ASSIGN(const std::optional<FrameRef> here, FrameAt(at));
+      if (here && !scan_.id) scan_.id = here->header.id;
       if (here && here->end() <= scan_.size) {
         Accept(*here);
         at = here->end();
@@ -149,22 +151,24 @@ class Scanner {
   }
 
   void Accept(const FrameRef& frame) {
-    if (!scan_.id) scan_.id = frame.header.id;
     scan_.next_sequence = std::max(scan_.next_sequence, frame.header.sequence + 1);
     scan_.frames.push_back(frame);
     scan_.end = frame.end();
   }
 
-  // The first complete frame at or after `from`.
+  // The first frame at or after `from`. An unfinished one counts: what is appended behind it would
+  // be taken for its rest.
   base::Result<std::optional<FrameRef>> Search(uint64_t from) {
-    while (from + kFrameHeaderBytes <= scan_.size) {
-      EPM_ASSIGN(const std::string block, file_.Read(from, kSearchBytes));
+    // Small at first: a file may be damaged in many places that are a few bytes long.
+    for (size_t bytes = kFirstSearchBytes; from + kFrameHeaderBytes <= scan_.size;
+         bytes = std::min(2 * bytes, kSearchBytes)) {
+      EPM_ASSIGN(const std::string block, file_.Read(from, bytes));
       if (block.size() < kFrameHeaderBytes) break;
       for (size_t at = block.find(kMark); at != std::string::npos; at = block.find(kMark, at + 1)) {
         if (at + kFrameHeaderBytes > block.size()) break;
         std::optional<FrameRef> frame =
             Judge(std::string_view(block).substr(at, kFrameHeaderBytes), from + at);
-        if (frame && frame->end() <= scan_.size) return frame;
+        if (frame) return frame;
       }
       from += block.size() - (kFrameHeaderBytes - 1);
     }
@@ -223,9 +227,11 @@ base::Result<FileScan> ScanFile(const File& file, const std::optional<FileId>& f
   EPM_ASSIGN(scan.size, file.Size());
   EPM_ASSIGN(const std::string head, file.Read(0, kFileHeaderBytes));
   scan.header = DecodeFileHeader(head);
-  scan.id = scan.header ? scan.header->id : fallback_id;
+  if (scan.header) scan.id = scan.header->id;
   scan.end = std::min<uint64_t>(kFileHeaderBytes, scan.size);
   EPM_TRY(Scanner(file, scan).Run());
+  // Last: with the same frames the file has the same id when the one that gave this is gone.
+  if (!scan.id) scan.id = fallback_id;
   return scan;
 }
 

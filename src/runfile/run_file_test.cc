@@ -5,7 +5,9 @@
 #include <cerrno>
 #include <cmath>
 
+#include "runfile/chunk_set.h"
 #include "runfile/memory_file_system.h"
+#include "runfile/record_codec.h"
 #include "runfile/recover.h"
 #include "runfile/run_reader.h"
 #include "runfile/run_writer.h"
@@ -271,6 +273,47 @@ TEST(RunFile, SaysWhyAPathIsNoRunFile) {
   EXPECT_EQ(OpenRun("text", &files).error().what, "not a run file");
   auto writer = Create(files);
   EXPECT_NE(OpenRun(kTail, &files).error().why.find("tail"), std::string::npos);
+}
+
+// In a section of other records too, where no definition belongs.
+TEST(RunFile, DefinitionWithAnIdBeyondAnyRunIsALossAndNoTable) {
+  const FileId id{1};
+  base::ByteWriter other;
+  EncodeRecord(model::EntityDef{.id = UINT32_MAX, .name = "x"}, other);
+  EncodeRecord(model::SeriesDef{.id = UINT32_MAX - 1}, other);
+  const std::string payload = EncodeChunkSet(id, {.other = other.bytes()});
+  std::string file = EncodeFileHeader({.id = id});
+  file += EncodeFrame({.type = FrameType::kChunkSet, .id = id}, file.size(), payload);
+  MemoryFileSystem files;
+  files.SetBytes(kPath, file);
+  const auto run = OpenRun(kPath, &files);
+  ASSERT_TRUE(run.ok());
+  EXPECT_TRUE(run->entities.empty() && run->series.empty());
+  EXPECT_EQ(run->losses.back().kind, "file.damaged_record");
+}
+
+// What is appended behind it would be taken for its rest.
+TEST(RunFile, UnfinishedFrameBehindDamageIsCutBeforeARecoveryAppends) {
+  MemoryFileSystem files;
+  auto writer = Create(files);
+  const auto records = MakeRun(4, 10);
+  for (const auto& record : records) writer->Write(record);
+  ASSERT_TRUE(writer->Seal().ok());
+  writer->Write(model::LogText{.t_ns = 99, .stream = 1, .text = "in the tail"});
+  ASSERT_TRUE(writer->Flush().ok());
+  writer.reset();
+  std::string main = files.Bytes(kPath);
+  main[3] ^= 1;  // of the file header
+  main.resize(main.size() - 5);
+  files.SetBytes(kPath, main);
+  ASSERT_TRUE(RecoverRun(kPath, &files).ok());
+  const auto verified = VerifyRun(kPath, &files);
+  ASSERT_TRUE(verified.ok());
+  EXPECT_TRUE(verified->finished);
+  const auto run = OpenRun(kPath, &files);
+  ASSERT_TRUE(run.ok());
+  ASSERT_FALSE(run->log.empty());
+  EXPECT_EQ(run->log.back().text, "in the tail");
 }
 
 TEST(RunFile, OpensATailWithoutItsMainFile) {

@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "base/bytes.h"
+#include "model/limits.h"
 #include "runfile/unsealed.h"
 
 namespace epochmeter::runfile {
@@ -274,6 +275,8 @@ model::Loss FileLoss(std::string kind, LossSeverity severity, const std::string&
 }
 
 bool HasSaneIds(const model::Record& record) {
+  if (!std::holds_alternative<model::Loss>(record) && !model::HasPossibleTimes(record))
+    return false;
   if (const auto* entity = std::get_if<model::EntityDef>(&record)) return entity->id < kMaxId;
   const auto* series = std::get_if<model::SeriesDef>(&record);
   return series == nullptr || (series->id < kMaxId && series->entity < kMaxId);

@@ -57,7 +57,7 @@ base::Result<RunFiles> OpenRunFiles(FileSystem& file_system, const std::string& 
 // Loss of a byte range of a file.
 model::Loss FileLoss(std::string kind, model::LossSeverity severity, const std::string& path,
                      uint64_t offset, uint64_t bytes, const std::string& reason);
-// Whether a record's ids are ones that can be built into tables.
+// Whether a record's ids are ones that can be built into tables, and its times possible.
 bool HasSaneIds(const model::Record& record);
 // The records of a tail frame or of a schema frame.
 SkippedRecords ForEachRecordOf(const TailFrame& frame,

@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "model/limits.h"
 #include "model/run_builder.h"
 #include "runfile/run_files.h"
 #include "runfile/series_store.h"
@@ -32,6 +33,9 @@ class Reader {
     }
     ReadTail();
     SortTail();
+    if (wild_records_ > 0) {
+      CountSkipped({.damaged = wild_records_}, files_.path, 0, files_.main_scan.size);
+    }
     model::Run run = builder_.Finish(nullptr);
     run.losses.insert(run.losses.end(), files_.losses.begin(), files_.losses.end());
     run.store = std::make_unique<FileSeriesStore>(std::move(files_.main), std::move(files_.sets),
@@ -62,8 +66,9 @@ class Reader {
     files_.losses.push_back(std::move(loss));
   }
 
-  void Define(const Record& record) {
-    if (HasSaneIds(record)) builder_.Write(record);
+  // A table as long as an id beyond any run would be is never made.
+  void Keep(const Record& record) {
+    HasSaneIds(record) ? builder_.Write(record) : void(++wild_records_);
   }
 
   // The last readable set has all definitions; what an earlier one costs is not needed then.
@@ -75,7 +80,7 @@ class Reader {
         if (section.kind != SectionKind::kSchema) continue;
         EPM_ASSIGN(const auto content, ReadSection(*set, section));
         complete = complete && content.has_value();
-        if (content) ForEachRecord(*content, [this](Record&& record) { Define(record); });
+        if (content) ForEachRecord(*content, [this](Record&& record) { Keep(record); });
       }
       if (complete) break;
     }
@@ -97,8 +102,8 @@ class Reader {
       if (!records) continue;
       EPM_ASSIGN(const auto content, ReadSection(set, section));
       if (!content) continue;
-      const SkippedRecords skipped = ForEachRecordOf(
-          section.kind, *content, [this](Record&& record) { builder_.Write(record); });
+      const SkippedRecords skipped =
+          ForEachRecordOf(section.kind, *content, [this](Record&& record) { Keep(record); });
       CountSkipped(skipped, files_.path, offset, section.stored_bytes);
     }
     if (set.prologue->span) {
@@ -127,7 +132,7 @@ class Reader {
       if (!schema && frame.frame.header.sequence < files_.sealed_tail_frames) continue;
       const SkippedRecords skipped = ForEachRecordOf(frame, [this](Record&& record) {
         if (const auto* samples = std::get_if<model::Samples>(&record)) AddTail(*samples);
-        Define(record);
+        Keep(record);
       });
       CountSkipped(skipped, files_.tail_scan.path, frame.frame.offset,
                    frame.frame.end() - frame.frame.offset);
@@ -136,6 +141,7 @@ class Reader {
 
   // Ids that were never defined are counted by the builder.
   void AddTail(const model::Samples& samples) {
+    if (!model::IsPossibleTime(samples.t_ns)) return;
     for (const model::SampleValue& sample : samples.values) {
       if (sample.series >= kMaxId) continue;
       model::SeriesColumn& column = tail_[sample.series];
@@ -161,6 +167,7 @@ class Reader {
 
   RunFiles files_;
   model::RunBuilder builder_;
+  uint64_t wild_records_ = 0;  // with ids or times of no run
   std::map<model::SeriesId, model::SeriesColumn> tail_;
 };
 
