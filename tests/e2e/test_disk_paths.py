@@ -8,7 +8,7 @@ import subprocess
 import time
 
 import pytest
-from conftest import BINARY, find_helper
+from conftest import BINARY
 from disk_faults import FaultyTool, in_parallel, ours, recorded_steps, wait_until, without_ours
 
 MAGICS = {"NFS": "6969", "Lustre": "0BD00BD0", "GPFS": "47504653", "SMB": "FE534D42", "FUSE": "65735546"}
