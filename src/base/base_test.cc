@@ -20,6 +20,15 @@ TEST(Crc32c, MatchesThePublishedVectors) {
   EXPECT_EQ(Crc32c(0, "123456789"), 0xE3069283U);
 }
 
+TEST(Crc32c, IsTheSameWithAndWithoutTheInstruction) {
+  std::string bytes;
+  for (int i = 0; i < 300; ++i) {
+    EXPECT_EQ(Crc32c(7, bytes), Crc32cByTables(7, bytes)) << bytes.size();
+    bytes.push_back(static_cast<char>(i * i + 17 * i));
+  }
+  EXPECT_EQ(Crc32cByTables(0, "123456789"), 0xE3069283U);
+}
+
 TEST(Crc32c, ContinuesOverParts) {
   EXPECT_EQ(Crc32c(Crc32c(0, "12345"), "6789"), Crc32c(0, "123456789"));
 }

@@ -3,7 +3,7 @@
 
 namespace epochmeter::base {
 
-bool ByteReader::Varint(uint64_t* v) {
+bool ByteReader::LongVarint(uint64_t* v) {
   uint64_t value = 0;
   for (size_t i = 0; i < 10 && i < rest_.size(); ++i) {
     const auto byte = static_cast<uint8_t>(rest_[i]);

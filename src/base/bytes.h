@@ -16,6 +16,14 @@ constexpr uint64_t ZigZag(int64_t v) {
 }
 constexpr int64_t UnZigZag(uint64_t v) { return static_cast<int64_t>((v >> 1) ^ (~(v & 1) + 1)); }
 
+inline constexpr size_t kMaxVarintBytes = 10;
+// Writes at `to`, which has room for the longest one, and gives the place behind it.
+inline char* PutVarint(uint64_t v, char* to) {
+  for (; v >= 0x80; v >>= 7) *to++ = static_cast<char>(v | 0x80);
+  *to++ = static_cast<char>(v);
+  return to;
+}
+
 class ByteWriter {
  public:
   void U8(uint8_t v) { out_.push_back(static_cast<char>(v)); }
@@ -23,8 +31,8 @@ class ByteWriter {
   void U64(uint64_t v) { Fixed(v); }
   void F64(double v) { Fixed(std::bit_cast<uint64_t>(v)); }
   void Varint(uint64_t v) {
-    for (; v >= 0x80; v >>= 7) U8(static_cast<uint8_t>(v | 0x80));
-    U8(static_cast<uint8_t>(v));
+    char raw[kMaxVarintBytes];
+    out_.append(raw, static_cast<size_t>(PutVarint(v, raw) - raw));
   }
   void Signed(int64_t v) { Varint(ZigZag(v)); }
   void Text(std::string_view s) {
@@ -32,6 +40,21 @@ class ByteWriter {
     out_.append(s);
   }
   void Raw(std::string_view s) { out_.append(s); }
+  // Lets `put` write at most `most` bytes through a pointer; it gives the place behind them.
+  template <typename Put>
+  void AtMost(size_t most, const Put& put) {
+    const size_t begin = out_.size();
+    out_.resize(begin + most);
+    out_.resize(static_cast<size_t>(put(out_.data() + begin) - out_.data()));
+  }
+  // Makes a string with its length in front of what was written since `begin`.
+  void MakeText(size_t begin) {
+    char raw[kMaxVarintBytes];
+    const char* const end = PutVarint(out_.size() - begin, raw);
+    out_.insert(begin, raw, static_cast<size_t>(end - raw));
+  }
+  void Clear() { out_.clear(); }
+  void Reserve(size_t bytes) { out_.reserve(bytes); }
 
   const std::string& bytes() const { return out_; }
   size_t size() const { return out_.size(); }
@@ -68,7 +91,12 @@ class ByteReader {
     return true;
   }
   // False also for a varint longer than 64 bits.
-  [[nodiscard]] bool Varint(uint64_t* v);
+  [[nodiscard]] bool Varint(uint64_t* v) {
+    if (rest_.empty() || static_cast<uint8_t>(rest_.front()) >= 0x80) return LongVarint(v);
+    *v = static_cast<uint8_t>(rest_.front());
+    rest_.remove_prefix(1);
+    return true;
+  }
   [[nodiscard]] bool Signed(int64_t* v) {
     uint64_t raw = 0;
     if (!Varint(&raw)) return false;
@@ -99,6 +127,7 @@ class ByteReader {
   bool done() const { return rest_.empty(); }
 
  private:
+  bool LongVarint(uint64_t* v);
   template <typename T>
   bool Fixed(T* v) {
     if (rest_.size() < sizeof *v) return false;

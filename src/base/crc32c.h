@@ -15,4 +15,7 @@ inline uint32_t Crc32c(uint32_t crc, std::string_view bytes) {
   return Crc32c(crc, bytes.data(), bytes.size());
 }
 
+// The same without the CPU's instruction for it, as other CPUs have to do it.
+uint32_t Crc32cByTables(uint32_t crc, std::string_view bytes);
+
 }  // namespace epochmeter::base

@@ -106,7 +106,7 @@ struct LsRow {
 LsRow DescribeFound(const FoundRun& found) {
   LsRow row;
   row.found = found;
-  const base::Result<model::Run> run = runfile::OpenRun(found.path);
+  const base::Result<model::Run> run = runfile::OpenRunWithoutEvents(found.path);
   if (!run.ok()) {
     row.error = run.error().Message();
     return row;

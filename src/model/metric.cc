@@ -2,10 +2,9 @@
 #include "model/metric.h"
 
 #include <array>
-#include <bit>
-#include <cmath>
 
 #include "base/check.h"
+#include "model/steps.h"
 
 namespace epochmeter::model {
 
@@ -37,18 +36,7 @@ MetricInfo InfoOf(const MetricDef& def) {
           .source = std::string(def.source)};
 }
 
-int64_t RawFromValue(double value, double resolution) {
-  if (resolution == 0) return std::bit_cast<int64_t>(value);
-  const double steps = resolution < 1 ? value * std::round(1 / resolution) : value / resolution;
-  if (!(steps > -9.2e18)) return INT64_MIN;
-  if (!(steps < 9.2e18)) return INT64_MAX;
-  return std::llround(steps);
-}
-
-double ValueFromRaw(int64_t raw, double resolution) {
-  if (resolution == 0) return std::bit_cast<double>(raw);
-  const auto steps = static_cast<double>(raw);
-  return resolution < 1 ? steps / std::round(1 / resolution) : steps * resolution;
-}
+int64_t RawFromValue(double value, double resolution) { return Steps(resolution).Raw(value); }
+double ValueFromRaw(int64_t raw, double resolution) { return Steps(resolution).Value(raw); }
 
 }  // namespace epochmeter::model

@@ -59,6 +59,19 @@ std::optional<double> Summary::Mean() const {
   return sum / static_cast<double>(count);
 }
 
+base::Result<SeriesStore::SummaryTable> SeriesStore::SummarizeAll(
+    const std::vector<SeriesId>& series, const std::vector<Interval>& intervals) const {
+  SummaryTable table;
+  for (const SeriesId id : series) {
+    std::vector<Summary>& row = table.emplace_back();
+    for (const Interval interval : intervals) {
+      EPM_ASSIGN(const Summary summary, Summarize(id, interval));
+      row.push_back(summary);
+    }
+  }
+  return table;
+}
+
 void StepTable::Add(const Event& event) {
   t_ns.push_back(event.t_ns);
   epoch.push_back(event.epoch.value_or(kNotKnown));

@@ -58,6 +58,11 @@ class SeriesStore {
  public:
   virtual ~SeriesStore() = default;
   virtual base::Result<Summary> Summarize(SeriesId series, Interval interval) const = 0;
+  // The same for each of these series and each of these intervals, in that order: a store that has
+  // its values in a file reads each part of it once.
+  using SummaryTable = std::vector<std::vector<Summary>>;
+  virtual base::Result<SummaryTable> SummarizeAll(const std::vector<SeriesId>& series,
+                                                  const std::vector<Interval>& intervals) const;
   virtual base::Result<SeriesColumn> Read(SeriesId series, Interval interval) const = 0;
   // Damage met while values were read, which Run::losses therefore does not have.
   virtual std::vector<Loss> LossesFound() const { return {}; }

@@ -124,7 +124,7 @@ class Assembler {
              line.Integer("tail_frames", &set_.tail_frames);
     }
     if (line.word() == "section") return Section(line);
-    if (line.word() == "times") return Integers(line.Text("t_ns"), &times_.emplace_back());
+    if (line.word() == "times") return Integers(line.Text("t_ns"), &set_.times.emplace_back());
     return Chunk(line);
   }
 
@@ -182,18 +182,19 @@ class Assembler {
 
   bool Chunk(const Line& line) {
     SeriesChunk& chunk = set_.series.emplace_back();
-    size_t times = 0;
+    uint64_t times = 0;
     if (!line.Integer("series", &chunk.series) || !line.Integer("times", &times)) return false;
     const auto def = series_.find(chunk.series);
-    if (times >= times_.size() || def == series_.end()) return false;
+    if (times >= set_.times.size() || def == series_.end()) return false;
     chunk.resolution = def->second.metric.resolution;
     chunk.period_ns = def->second.period_ns;
-    chunk.t_ns = times_[times];
+    chunk.times = static_cast<size_t>(times);
     if (line.Text("previous") != "-") {
       chunk.previous_ns = base::ParseInt(line.Text("previous"));
       if (!chunk.previous_ns) return false;
     }
-    return Integers(line.Text("raw"), &chunk.raw) && chunk.raw.size() == chunk.t_ns.size();
+    return Integers(line.Text("raw"), &chunk.raw) &&
+           chunk.raw.size() == set_.times[chunk.times].size();
   }
 
   void EndFrame() {
@@ -215,7 +216,6 @@ class Assembler {
     payload_.reset();
     plain_.clear();
     set_ = {};
-    times_.clear();
     series_.clear();
     records_ = &plain_;
   }
@@ -226,7 +226,6 @@ class Assembler {
   std::string plain_;                   // records of a frame without sections
   ChunkSet set_;
   std::string* records_ = &plain_;  // where the next record goes
-  std::vector<std::vector<int64_t>> times_;
   std::map<model::SeriesId, model::SeriesDef> series_;
 };
 

@@ -4,11 +4,12 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <unordered_map>
+#include <tuple>
 
 #include "base/bytes.h"
 #include "base/check.h"
 #include "model/limits.h"
+#include "model/steps.h"
 #include "runfile/event_columns.h"
 #include "runfile/record_codec.h"
 
@@ -17,7 +18,6 @@ namespace {
 
 constexpr size_t kPieceBytes = size_t{4} << 20;  // of records in one section
 constexpr size_t kMaxPrologueBytes = size_t{1} << 20;
-constexpr uint8_t kNoSums = 0x80;
 
 struct SectionBytes {
   SectionKind kind;
@@ -57,47 +57,36 @@ void AddEvents(const std::string& records, std::vector<SectionBytes>& out) {
     ForEachRecord(piece, [&events](model::Record&& record) {
       events.push_back(std::get<model::Event>(std::move(record)));
     });
-    const std::string content = EncodeEvents(events);
+    std::vector<size_t> ends;
+    const std::string content = EncodeEvents(events, &ends);
     out.push_back({.kind = SectionKind::kEvents,
                    .raw_bytes = content.size(),
                    .count = count,
-                   .stored = Compress(content)});
+                   .stored = CompressParts(content, ends)});
   });
 }
 
 // Builds the directory and the data section together.
 class SeriesWriter {
  public:
-  explicit SeriesWriter(const FileId& id) : id_(id) {}
+  SeriesWriter(const FileId& id, const ChunkSet& set) : id_(id), set_(set) {}
 
-  void AddTimes(const SeriesChunk& chunk) {
-    const std::string_view key(reinterpret_cast<const char*>(chunk.t_ns.data()),
-                               chunk.t_ns.size() * sizeof(int64_t));
-    const auto [found, is_new] = times_of_.emplace(key, times_);
-    column_of_.push_back(found->second);
-    if (!is_new) return;
-    ++times_;
-    time_entries_.Varint(chunk.t_ns.size());
-    time_entries_.Signed(chunk.t_ns.front());
-    time_entries_.Varint(static_cast<uint64_t>(chunk.t_ns.back()) -
-                         static_cast<uint64_t>(chunk.t_ns.front()));
-    AddPart(EncodeColumn(chunk.t_ns, false, Packing::kZstd), 0, time_entries_);
+  void AddTimes(const std::vector<int64_t>& t_ns) {
+    time_entries_.Varint(t_ns.size());
+    time_entries_.Signed(t_ns.front());
+    time_entries_.Varint(static_cast<uint64_t>(t_ns.back()) - static_cast<uint64_t>(t_ns.front()));
+    AddPart(EncodeColumn(t_ns, false, Packing::kZstd), 0, time_entries_);
   }
 
   void AddChunk(const SeriesChunk& chunk) {
-    const model::Summary sums = SumsOf(chunk);
-    bool usable = true;
-    for (const int64_t raw : chunk.raw) {
-      usable = usable && !std::isnan(model::ValueFromRaw(raw, chunk.resolution));
-    }
-    const auto [min, max] = Extremes(chunk);
+    const Sums sums = SumsOf(chunk);
     chunk_entries_.Varint(chunk.series);
-    chunk_entries_.Varint(column_of_[chunks_++]);
-    AddPart(EncodeColumn(chunk.raw, chunk.resolution == 0, Packing::kZstd), usable ? 0 : kNoSums,
-            chunk_entries_);
+    chunk_entries_.Varint(chunk.times);
+    AddPart(EncodeColumn(chunk.raw, chunk.resolution == 0, Packing::kZstd),
+            sums.usable ? 0 : kNoSums, chunk_entries_);
     chunk_entries_.U8(chunk.previous_ns ? 1 : 0);
     if (chunk.previous_ns) chunk_entries_.Signed(*chunk.previous_ns);
-    for (const int64_t raw : {chunk.raw.front(), chunk.raw.back(), min, max}) {
+    for (const int64_t raw : {chunk.raw.front(), chunk.raw.back(), sums.min, sums.max}) {
       chunk_entries_.Signed(raw);
     }
     chunk_entries_.F64(sums.sum);
@@ -107,16 +96,21 @@ class SeriesWriter {
 
   std::string Directory() {
     base::ByteWriter out;
-    out.Varint(times_);
+    out.Varint(set_.times.size());
     out.Raw(time_entries_.bytes());
-    out.Varint(chunks_);
+    out.Varint(set_.series.size());
     out.Raw(chunk_entries_.bytes());
     return out.Take();
   }
   std::string TakeData() { return std::move(data_); }
-  size_t entries() const { return times_ + chunks_; }
 
  private:
+  struct Sums {
+    bool usable = true;
+    int64_t min = 0, max = 0;
+    double sum = 0, weighted_sum = 0, weight_s = 0;
+  };
+
   void AddPart(const EncodedColumn& column, uint8_t flags, base::ByteWriter& entry) {
     entry.U8(static_cast<uint8_t>(static_cast<uint8_t>(column.encoding) | flags));
     entry.Varint(column.bytes.size());
@@ -124,48 +118,63 @@ class SeriesWriter {
     data_ += column.bytes;
   }
 
-  static model::Summary SumsOf(const SeriesChunk& chunk) {
-    model::Summary sums;
+  // What each sample of the chunk weighs; the same for all series that are sampled together.
+  const std::vector<double>& WeightsOf(const SeriesChunk& chunk) {
+    const WeightsKey key{chunk.times, chunk.period_ns, chunk.previous_ns};
+    if (weights_key_ == key) return weights_;
+    weights_key_ = key;
+    weights_.clear();
     std::optional<int64_t> previous = chunk.previous_ns;
+    for (const int64_t t_ns : set_.times[chunk.times]) {
+      weights_.push_back(previous ? model::SampleWeightSeconds(*previous, t_ns, chunk.period_ns)
+                                  : 0);
+      previous = t_ns;
+    }
+    return weights_;
+  }
+
+  Sums SumsOf(const SeriesChunk& chunk) {
+    const std::vector<double>& weights = WeightsOf(chunk);
+    const model::Steps steps(chunk.resolution);
+    Sums sums{.min = chunk.raw.front(), .max = chunk.raw.front()};
+    double min = steps.Value(sums.min), max = min;
     for (size_t i = 0; i < chunk.raw.size(); ++i) {
-      const double weight =
-          previous ? model::SampleWeightSeconds(*previous, chunk.t_ns[i], chunk.period_ns) : 0;
-      sums.Add(chunk.t_ns[i], model::ValueFromRaw(chunk.raw[i], chunk.resolution), weight);
-      previous = chunk.t_ns[i];
+      const double value = steps.Value(chunk.raw[i]);
+      sums.usable = sums.usable && !std::isnan(value);
+      if (value < min) min = value, sums.min = chunk.raw[i];
+      if (value > max) max = value, sums.max = chunk.raw[i];
+      sums.sum += value;
+      sums.weighted_sum += value * weights[i];
+      sums.weight_s += weights[i];
     }
     return sums;
   }
 
-  static std::pair<int64_t, int64_t> Extremes(const SeriesChunk& chunk) {
-    const auto less = [&chunk](int64_t a, int64_t b) {
-      return model::ValueFromRaw(a, chunk.resolution) < model::ValueFromRaw(b, chunk.resolution);
-    };
-    return {*std::min_element(chunk.raw.begin(), chunk.raw.end(), less),
-            *std::max_element(chunk.raw.begin(), chunk.raw.end(), less)};
-  }
+  using WeightsKey = std::tuple<size_t, int64_t, std::optional<int64_t>>;
 
   const FileId& id_;
-  std::unordered_map<std::string_view, size_t> times_of_;
-  std::vector<size_t> column_of_;  // of each chunk, in order
-  size_t times_ = 0, chunks_ = 0;
+  const ChunkSet& set_;
+  std::optional<WeightsKey> weights_key_;
+  std::vector<double> weights_;
   base::ByteWriter time_entries_, chunk_entries_;
   std::string data_;
 };
 
-void AddSeries(const FileId& id, const std::vector<SeriesChunk>& series,
-               std::vector<SectionBytes>& out) {
-  if (series.empty()) return;
-  SeriesWriter writer(id);
-  for (const SeriesChunk& chunk : series) {
-    EPM_CHECK(!chunk.t_ns.empty() && chunk.t_ns.size() == chunk.raw.size() &&
-              chunk.t_ns.size() <= kMaxColumnValues);
-    writer.AddTimes(chunk);
+void AddSeries(const FileId& id, const ChunkSet& set, std::vector<SectionBytes>& out) {
+  if (set.series.empty()) return;
+  SeriesWriter writer(id, set);
+  for (const std::vector<int64_t>& times : set.times) {
+    EPM_CHECK(!times.empty() && times.size() <= kMaxColumnValues);
+    writer.AddTimes(times);
   }
-  for (const SeriesChunk& chunk : series) writer.AddChunk(chunk);
+  for (const SeriesChunk& chunk : set.series) {
+    EPM_CHECK(chunk.raw.size() == set.times[chunk.times].size());
+    writer.AddChunk(chunk);
+  }
   const std::string directory = writer.Directory();
   out.push_back({.kind = SectionKind::kDirectory,
                  .raw_bytes = directory.size(),
-                 .count = writer.entries(),
+                 .count = set.times.size() + set.series.size(),
                  .stored = Compress(directory)});
   std::string data = writer.TakeData();
   out.push_back({.kind = SectionKind::kData, .raw_bytes = data.size(), .count = 0, .stored = {}});
@@ -180,9 +189,9 @@ std::optional<model::Interval> SpanOf(const ChunkSet& set) {
     span->begin_ns = std::min(span->begin_ns, t_ns);
     span->end_ns = std::max(span->end_ns, t_ns);
   };
-  for (const SeriesChunk& chunk : set.series) {
-    widen(chunk.t_ns.front());
-    widen(chunk.t_ns.back());
+  for (const std::vector<int64_t>& times : set.times) {
+    widen(times.front());
+    widen(times.back());
   }
   for (const std::string* records : {&set.events, &set.log, &set.other}) {
     ForEachRecord(*records, [&widen](model::Record&& record) {
@@ -215,48 +224,6 @@ std::string EncodePrologue(const FileId& id, const ChunkSet& set,
     out.U32(section.kind == SectionKind::kData ? 0 : SeededCrc(id, section.stored));
   }
   return out.Take();
-}
-
-bool ReadPart(base::ByteReader& in, uint64_t* offset, StoredPart* part, bool* sums_usable) {
-  uint8_t encoding = 0;
-  if (!in.U8(&encoding) || !in.Varint(&part->bytes) || !in.U32(&part->crc)) return false;
-  *sums_usable = (encoding & kNoSums) == 0;
-  part->encoding = static_cast<ColumnEncoding>(encoding & ~kNoSums);
-  part->offset = *offset;
-  if (part->encoding > ColumnEncoding::kPlain || part->bytes > UINT32_MAX) return false;
-  *offset += part->bytes;
-  return true;
-}
-
-bool ReadTimeEntry(base::ByteReader& in, uint64_t* offset, TimeColumnRef* times) {
-  uint64_t count = 0, length = 0;
-  bool unused = false;
-  if (!in.Varint(&count) || !in.Signed(&times->first_ns) || !in.Varint(&length)) return false;
-  if (count == 0 || count > kMaxColumnValues) return false;
-  times->count = static_cast<size_t>(count);
-  times->last_ns = static_cast<int64_t>(static_cast<uint64_t>(times->first_ns) + length);
-  const bool possible =
-      model::IsPossibleTime(times->first_ns) && model::IsPossibleTime(times->last_ns);
-  return possible && times->last_ns >= times->first_ns &&
-         ReadPart(in, offset, &times->part, &unused);
-}
-
-bool ReadChunkEntry(base::ByteReader& in, uint64_t* offset, size_t time_columns, ChunkRef* chunk) {
-  uint64_t series = 0, column = 0;
-  uint8_t has_previous = 0;
-  int64_t previous = 0;
-  if (!in.Varint(&series) || series > UINT32_MAX || !in.Varint(&column)) return false;
-  if (column >= time_columns || !ReadPart(in, offset, &chunk->part, &chunk->sums_usable)) {
-    return false;
-  }
-  if (!in.U8(&has_previous) || (has_previous != 0 && !in.Signed(&previous))) return false;
-  if (!model::IsPossibleTime(previous)) return false;
-  chunk->series = static_cast<model::SeriesId>(series);
-  chunk->time_column = static_cast<size_t>(column);
-  if (has_previous != 0) chunk->previous_ns = previous;
-  return in.Signed(&chunk->first) && in.Signed(&chunk->last) && in.Signed(&chunk->min) &&
-         in.Signed(&chunk->max) && in.F64(&chunk->sum) && in.F64(&chunk->weighted_sum) &&
-         in.F64(&chunk->weight_s);
 }
 
 bool ReadSection(base::ByteReader& in, SectionRef* section) {
@@ -305,10 +272,13 @@ std::string EncodeChunkSet(const FileId& id, const ChunkSet& set) {
   AddEvents(set.events, sections);
   AddRecords(SectionKind::kLog, set.log, sections);
   AddRecords(SectionKind::kOther, set.other, sections);
-  AddSeries(id, set.series, sections);
+  AddSeries(id, set, sections);
   const std::string prologue = EncodePrologue(id, set, sections);
   EPM_CHECK(prologue.size() <= kMaxPrologueBytes);
   base::ByteWriter out;
+  size_t bytes = 8 + prologue.size();
+  for (const SectionBytes& section : sections) bytes += section.stored.size();
+  out.Reserve(bytes);
   out.U32(static_cast<uint32_t>(prologue.size()));
   out.U32(SeededCrc(id, prologue));
   out.Raw(prologue);
@@ -344,36 +314,6 @@ std::optional<std::string> DecodeSection(const FileId& id, const SectionRef& sec
   if (stored.size() != section.stored_bytes || section.crc != SeededCrc(id, stored)) return {};
   if (!Decompress(stored, static_cast<size_t>(section.raw_bytes), &content)) return {};
   return content;
-}
-
-bool DecodeDirectory(std::string_view bytes, uint64_t data_bytes, Directory* directory) {
-  base::ByteReader in(bytes);
-  uint64_t count = 0, offset = 0;
-  if (!in.Varint(&count) || count > in.remaining()) return false;
-  for (uint64_t i = 0; i < count; ++i) {
-    if (!ReadTimeEntry(in, &offset, &directory->times.emplace_back())) return false;
-  }
-  if (!in.Varint(&count) || count > in.remaining()) return false;
-  for (uint64_t i = 0; i < count; ++i) {
-    ChunkRef& chunk = directory->chunks.emplace_back();
-    if (!ReadChunkEntry(in, &offset, directory->times.size(), &chunk)) return false;
-  }
-  // Offsets only grow and each part is below 2^32, so that the sum can't wrap.
-  return offset == data_bytes;
-}
-
-bool DecodeTimes(const FileId& id, const TimeColumnRef& times, std::string_view stored,
-                 std::vector<int64_t>* t_ns) {
-  if (stored.size() != times.part.bytes || times.part.crc != SeededCrc(id, stored)) return false;
-  return DecodeColumn(times.part.encoding, stored, Packing::kZstd, times.first_ns, times.count,
-                      t_ns) &&
-         t_ns->back() == times.last_ns && std::is_sorted(t_ns->begin(), t_ns->end());
-}
-
-bool DecodeRaw(const FileId& id, const ChunkRef& chunk, size_t count, std::string_view stored,
-               std::vector<int64_t>* raw) {
-  if (stored.size() != chunk.part.bytes || chunk.part.crc != SeededCrc(id, stored)) return false;
-  return DecodeColumn(chunk.part.encoding, stored, Packing::kZstd, chunk.first, count, raw);
 }
 
 SkippedRecords ForEachRecord(std::string_view bytes,

@@ -21,8 +21,8 @@ struct SeriesChunk {
   double resolution = 0;
   int64_t period_ns = 0;
   std::optional<int64_t> previous_ns;  // the sample before the first one, in an earlier chunk
-  std::vector<int64_t> t_ns;
-  std::vector<int64_t> raw;
+  size_t times = 0;                    // index of its time column
+  std::vector<int64_t> raw;            // as many as times
 };
 
 // What is sealed at once. The strings hold encoded records (record_codec.h), one after the other.
@@ -33,7 +33,10 @@ struct ChunkSet {
   std::string events;
   std::string log;
   std::string other;
-  std::vector<SeriesChunk> series;  // one or more a series, each of 1 to kMaxColumnValues samples
+  // Time columns, each of 1 to kMaxColumnValues instants that don't fall; series that were sampled
+  // together share one.
+  std::vector<std::vector<int64_t>> times;
+  std::vector<SeriesChunk> series;  // one or more a series
 };
 std::string EncodeChunkSet(const FileId& id, const ChunkSet& set);
 
@@ -75,30 +78,40 @@ PrologueStatus DecodePrologue(const FileId& id, std::string_view bytes, uint64_t
 std::optional<std::string> DecodeSection(const FileId& id, const SectionRef& section,
                                          std::string_view stored);
 
-// Places are offsets in the data section.
+// Stands in the encoding byte of a chunk with a NaN.
+inline constexpr uint8_t kNoSums = 0x80;
+
+// Places are offsets in the data section, which is shorter than 4 GiB as every frame is. Packed
+// with care: a reader may hold hundreds of thousands of these.
 struct StoredPart {
-  ColumnEncoding encoding = ColumnEncoding::kConstant;
-  uint64_t offset = 0;
-  uint64_t bytes = 0;
+  uint32_t offset = 0;
+  uint32_t bytes = 0;
   uint32_t crc = 0;
+  ColumnEncoding encoding = ColumnEncoding::kConstant;
 };
 struct TimeColumnRef {
-  size_t count = 0;
   int64_t first_ns = 0, last_ns = 0;
+  uint32_t count = 0;
   StoredPart part;
 };
 struct ChunkRef {
   model::SeriesId series = 0;
-  size_t time_column = 0;
+  uint32_t time_column = 0;
   StoredPart part;
   bool sums_usable = true;
-  std::optional<int64_t> previous_ns;
+  bool has_previous = false;
+  int64_t previous = 0;                           // ns, when there is one
   int64_t first = 0, last = 0, min = 0, max = 0;  // stored integers
   double sum = 0, weighted_sum = 0, weight_s = 0;
+
+  std::optional<int64_t> previous_ns() const {
+    return has_previous ? std::optional(previous) : std::nullopt;
+  }
 };
 struct Directory {
   std::vector<TimeColumnRef> times;
   std::vector<ChunkRef> chunks;
+  bool by_series = true;  // the ids of `chunks` don't fall
 };
 // Every place is inside `data_bytes` and every time column exists.
 bool DecodeDirectory(std::string_view bytes, uint64_t data_bytes, Directory* directory);

@@ -13,6 +13,10 @@ inline constexpr size_t kMaxColumnValues = 65536;
 inline constexpr size_t kMaxSectionBytes = size_t{64} << 20;
 
 std::string Compress(std::string_view bytes);
+// As one zstd frame too, but each part that is worth it is a block of its own: planes have nothing
+// in common, and what is noise is then stored as it is, which is smaller and faster to read. `ends`
+// are rising offsets of where parts end.
+std::string CompressParts(std::string_view bytes, const std::vector<size_t>& ends);
 // False unless `compressed` gives exactly `raw_size` bytes (at most kMaxSectionBytes).
 bool Decompress(std::string_view compressed, size_t raw_size, std::string* bytes);
 
@@ -29,6 +33,8 @@ struct EncodedColumn {
 // Differences for integers and times; `plain` for the bits of doubles. Equal values become
 // kConstant in both cases.
 EncodedColumn EncodeColumn(const std::vector<int64_t>& values, bool plain, Packing packing);
+// Adds where the planes of `planes` end, a column of kPlanes that stands at `begin` of something.
+void AddPlaneEnds(std::string_view planes, size_t begin, std::vector<size_t>* ends);
 // False for bytes that are not the stored part of `count` values.
 bool DecodeColumn(ColumnEncoding encoding, std::string_view bytes, Packing packing, int64_t first,
                   size_t count, std::vector<int64_t>* values);

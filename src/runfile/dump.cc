@@ -17,6 +17,8 @@
 namespace epochmeter::runfile {
 namespace {
 
+constexpr uint64_t kMaxPrintedValues = uint64_t{1} << 26;  // of one chunk set
+
 // Everything in a chunk set, or nothing when a part of it is damaged or of a newer version.
 class ChunkSetLoader {
  public:
@@ -82,21 +84,25 @@ class ChunkSetLoader {
 
   bool LoadSeries(std::string_view data) {
     uint64_t values = 0;
+    for (const TimeColumnRef& times : directory_.times) {
+      values += times.count;
+      if (values > kMaxPrintedValues) return false;
+      const std::string_view stored = data.substr(times.part.offset, times.part.bytes);
+      if (!DecodeTimes(id_, times, stored, &set_.times.emplace_back())) return false;
+    }
     for (const ChunkRef& ref : directory_.chunks) {
       const TimeColumnRef& times = directory_.times[ref.time_column];
       const auto def = series_.find(ref.series);
       values += times.count;
-      if (def == series_.end() || values > (uint64_t{1} << 26)) return false;
+      if (def == series_.end() || values > kMaxPrintedValues) return false;
       SeriesChunk& chunk = set_.series.emplace_back();
       chunk.series = ref.series;
       chunk.resolution = def->second.metric.resolution;
       chunk.period_ns = def->second.period_ns;
-      chunk.previous_ns = ref.previous_ns;
-      const bool good =
-          DecodeTimes(id_, times, data.substr(times.part.offset, times.part.bytes), &chunk.t_ns) &&
-          DecodeRaw(id_, ref, times.count, data.substr(ref.part.offset, ref.part.bytes),
-                    &chunk.raw);
-      if (!good) return false;
+      chunk.previous_ns = ref.previous_ns();
+      chunk.times = ref.time_column;
+      const std::string_view stored = data.substr(ref.part.offset, ref.part.bytes);
+      if (!DecodeRaw(id_, ref, times.count, stored, &chunk.raw)) return false;
     }
     return true;
   }
@@ -233,16 +239,14 @@ class Dumper {
       Line("section kind={}", static_cast<int>(kind));
       if (!Records(*records)) return false;
     }
-    Chunks(set->series);
+    Chunks(*set);
     return true;
   }
 
-  void Chunks(const std::vector<SeriesChunk>& chunks) {
-    std::map<std::vector<int64_t>, size_t> columns;
-    for (const SeriesChunk& chunk : chunks) {
-      const auto [found, is_new] = columns.emplace(chunk.t_ns, columns.size());
-      if (is_new) Line("times t_ns={}", Integers(chunk.t_ns));
-      Line("chunk series={} times={} previous={} raw={}", chunk.series, found->second,
+  void Chunks(const ChunkSet& set) {
+    for (const std::vector<int64_t>& times : set.times) Line("times t_ns={}", Integers(times));
+    for (const SeriesChunk& chunk : set.series) {
+      Line("chunk series={} times={} previous={} raw={}", chunk.series, chunk.times,
            chunk.previous_ns ? fmt::format("{}", *chunk.previous_ns) : "-", Integers(chunk.raw));
     }
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runfile/event_columns.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
@@ -16,15 +17,11 @@ namespace {
 using model::Event;
 using model::EventField;
 
-constexpr uint8_t kHasRank = 1, kHasEpoch = 2, kHasStep = 4;
-constexpr uint8_t kDoubleBits = 255;
 // Powers of ten that a column of doubles may be stored in: seconds as ms, us or ns.
 constexpr std::array<uint8_t, 4> kDecimals = {0, 3, 6, 9};
 constexpr double kExactBelow = 9e15;
-// What the events of one section may take in memory; a writer stays far below.
-constexpr uint64_t kMaxFieldValues = 3'000'000;
-constexpr uint64_t kMaxKeyBytes = uint64_t{16} << 20;
-
+// Fewer values are stored as differences: the empty planes of plain ones cost more.
+constexpr size_t kLeastNoise = 256;
 // Everything of an event but its numbers.
 std::string ShapeOf(const Event& event) {
   base::ByteWriter out;
@@ -40,11 +37,37 @@ std::string ShapeOf(const Event& event) {
   return out.Take();
 }
 
-void PutColumn(const std::vector<int64_t>& values, bool plain, base::ByteWriter& out) {
+// What is written, and where its parts end.
+struct Parts {
+  base::ByteWriter bytes;
+  std::vector<size_t> ends;
+};
+
+void PutColumn(const std::vector<int64_t>& values, bool plain, Parts& out) {
   const EncodedColumn column = EncodeColumn(values, plain, Packing::kPlanes);
-  out.Signed(values.front());
-  out.U8(static_cast<uint8_t>(column.encoding));
-  out.Text(column.bytes);
+  out.bytes.Signed(values.front());
+  out.bytes.U8(static_cast<uint8_t>(column.encoding));
+  out.bytes.Text(column.bytes);
+  if (column.bytes.empty()) return;
+  AddPlaneEnds(column.bytes, out.bytes.size() - column.bytes.size(), &out.ends);
+}
+
+// Whether the values are nearer to one of them than to their neighbours: noise without memory,
+// whose differences are larger than itself.
+bool IsNoise(const std::vector<int64_t>& values) {
+  if (values.size() < kLeastNoise) return false;
+  const auto width = [](int64_t from, int64_t to) {
+    const uint64_t step = static_cast<uint64_t>(to) - static_cast<uint64_t>(from);
+    return std::bit_width(base::ZigZag(static_cast<int64_t>(step)));
+  };
+  std::vector<int64_t> sorted = values;
+  const auto middle = sorted.begin() + static_cast<std::ptrdiff_t>(sorted.size() / 2);
+  std::nth_element(sorted.begin(), middle, sorted.end());
+  int64_t saved_bits = 0;
+  for (size_t i = 1; i < values.size(); ++i) {
+    saved_bits += width(values[i - 1], values[i]) - width(*middle, values[i]);
+  }
+  return saved_bits * 4 > static_cast<int64_t>(values.size());
 }
 
 // The doubles as whole steps of 10^-decimals, when every bit comes back.
@@ -61,40 +84,40 @@ bool InDecimals(const std::vector<double>& values, uint8_t decimals, std::vector
   return true;
 }
 
-void PutDoubles(const std::vector<double>& values, base::ByteWriter& out) {
+void PutDoubles(const std::vector<double>& values, Parts& out) {
   std::vector<int64_t> steps;
   for (const uint8_t decimals : kDecimals) {
     if (!InDecimals(values, decimals, &steps)) continue;
-    out.U8(decimals);
-    PutColumn(steps, false, out);
+    out.bytes.U8(decimals);
+    PutColumn(steps, IsNoise(steps), out);
     return;
   }
   steps.clear();
   for (const double value : values) steps.push_back(std::bit_cast<int64_t>(value));
-  out.U8(kDoubleBits);
+  out.bytes.U8(kDoubleBits);
   PutColumn(steps, true, out);
 }
 
 using Group = std::vector<const Event*>;
 
 template <typename Get>
-void PutIntegers(const Group& group, const Get& get, base::ByteWriter& out) {
+void PutIntegers(const Group& group, const Get& get, Parts& out) {
   std::vector<int64_t> values;
   values.reserve(group.size());
   for (const Event* event : group) values.push_back(get(*event));
-  PutColumn(values, false, out);
+  PutColumn(values, IsNoise(values), out);
 }
 
-void PutTexts(const Group& group, size_t field, base::ByteWriter& out) {
+void PutTexts(const Group& group, size_t field, Parts& out) {
   const auto text = [field](const Event& event) -> const std::string& {
     return std::get<std::string>(event.fields[field].value);
   };
   PutIntegers(
       group, [&text](const Event& e) { return static_cast<int64_t>(text(e).size()); }, out);
-  for (const Event* event : group) out.Raw(text(*event));
+  for (const Event* event : group) out.bytes.Raw(text(*event));
 }
 
-void PutField(const Group& group, size_t field, base::ByteWriter& out) {
+void PutField(const Group& group, size_t field, Parts& out) {
   switch (group.front()->fields[field].value.index()) {
     case 0:
       PutIntegers(
@@ -111,7 +134,7 @@ void PutField(const Group& group, size_t field, base::ByteWriter& out) {
   }
 }
 
-void PutGroup(const Group& group, base::ByteWriter& out) {
+void PutGroup(const Group& group, Parts& out) {
   const Event& sample = *group.front();
   if (sample.rank)
     PutIntegers(
@@ -125,152 +148,9 @@ void PutGroup(const Group& group, base::ByteWriter& out) {
   for (size_t field = 0; field < sample.fields.size(); ++field) PutField(group, field, out);
 }
 
-struct Shape {
-  Event event;  // without numbers; fields have the right types
-  uint8_t parts = 0;
-  uint64_t key_bytes = 0;
-  std::vector<size_t> members;  // indices of its events
-};
-
-class EventDecoder {
- public:
-  explicit EventDecoder(std::string_view bytes) : in_(bytes) {}
-
-  bool Decode(std::vector<Event>* events) {
-    if (!ReadShapes() || !ReadOrder(events)) return false;
-    for (const Shape& shape : shapes_) {
-      if (!shape.members.empty() && !ReadGroup(shape, *events)) return false;
-    }
-    return in_.done();
-  }
-
- private:
-  bool ReadShapes() {
-    uint64_t count = 0;
-    if (!in_.Varint(&count) || count > in_.remaining() / 4) return false;
-    shapes_.resize(static_cast<size_t>(count));
-    for (Shape& shape : shapes_) {
-      if (!ReadShape(shape)) return false;
-    }
-    return true;
-  }
-
-  bool ReadShape(Shape& shape) {
-    uint8_t kind = 0;
-    uint64_t fields = 0;
-    if (!in_.U8(&kind) || kind >= model::kEventKindCount || !in_.U8(&shape.parts)) return false;
-    if (!in_.Text(&shape.event.name) || !in_.Varint(&fields)) return false;
-    if (fields > in_.remaining() / 2) return false;
-    shape.event.kind = static_cast<model::EventKind>(kind);
-    shape.key_bytes = shape.event.name.size();
-    for (uint64_t i = 0; i < fields; ++i) {
-      EventField& field = shape.event.fields.emplace_back();
-      uint8_t type = 0;
-      if (!in_.Text(&field.key) || !in_.U8(&type) || type > 2) return false;
-      if (type == 1) field.value = 0.0;
-      if (type == 2) field.value = std::string();
-      shape.key_bytes += field.key.size();
-    }
-    return true;
-  }
-
-  // Which shape each event has, and its time.
-  bool ReadOrder(std::vector<Event>* events) {
-    uint64_t count = 0;
-    if (!in_.Varint(&count) || count == 0 || count > kMaxColumnValues) return false;
-    std::vector<int64_t> shape_of, times;
-    if (!Column(count, &shape_of) || !Column(count, &times)) return false;
-    uint64_t field_values = 0, key_bytes = 0;
-    for (size_t i = 0; i < count; ++i) {
-      if (shape_of[i] < 0 || static_cast<uint64_t>(shape_of[i]) >= shapes_.size()) return false;
-      Shape& shape = shapes_[static_cast<size_t>(shape_of[i])];
-      shape.members.push_back(i);
-      field_values += shape.event.fields.size();
-      key_bytes += shape.key_bytes;
-    }
-    if (field_values > kMaxFieldValues || key_bytes > kMaxKeyBytes) return false;
-    events->clear();
-    events->reserve(static_cast<size_t>(count));
-    for (size_t i = 0; i < count; ++i) {
-      events->push_back(shapes_[static_cast<size_t>(shape_of[i])].event);
-      events->back().t_ns = times[i];
-    }
-    return true;
-  }
-
-  template <typename Set>
-  bool Integers(const Shape& shape, std::vector<Event>& events, const Set& set) {
-    std::vector<int64_t> values;
-    if (!Column(shape.members.size(), &values)) return false;
-    for (size_t i = 0; i < values.size(); ++i) set(events[shape.members[i]], values[i]);
-    return true;
-  }
-
-  bool ReadGroup(const Shape& shape, std::vector<Event>& events) {
-    bool ok = true;
-    const auto set_rank = [&ok](Event& e, int64_t v) {
-      ok = ok && v >= INT32_MIN && v <= INT32_MAX;
-      e.rank = static_cast<int32_t>(v);
-    };
-    const auto set_epoch = [](Event& e, int64_t v) { e.epoch = v; };
-    const auto set_step = [](Event& e, int64_t v) { e.step = v; };
-    if ((shape.parts & kHasRank) != 0 && !Integers(shape, events, set_rank)) return false;
-    if ((shape.parts & kHasEpoch) != 0 && !Integers(shape, events, set_epoch)) return false;
-    if ((shape.parts & kHasStep) != 0 && !Integers(shape, events, set_step)) return false;
-    for (size_t field = 0; field < shape.event.fields.size(); ++field) {
-      if (!ReadField(shape, field, events)) return false;
-    }
-    return ok;
-  }
-
-  bool ReadField(const Shape& shape, size_t field, std::vector<Event>& events) {
-    switch (shape.event.fields[field].value.index()) {
-      case 0:
-        return Integers(shape, events, [field](Event& e, int64_t v) { e.fields[field].value = v; });
-      case 1:
-        return ReadDoubles(shape, field, events);
-      default:
-        return ReadTexts(shape, field, events);
-    }
-  }
-
-  bool ReadDoubles(const Shape& shape, size_t field, std::vector<Event>& events) {
-    uint8_t decimals = 0;
-    if (!in_.U8(&decimals) || (decimals > 15 && decimals != kDoubleBits)) return false;
-    const double scale = std::pow(10.0, decimals);
-    return Integers(shape, events, [=](Event& e, int64_t v) {
-      e.fields[field].value =
-          decimals == kDoubleBits ? std::bit_cast<double>(v) : static_cast<double>(v) / scale;
-    });
-  }
-
-  bool ReadTexts(const Shape& shape, size_t field, std::vector<Event>& events) {
-    std::vector<int64_t> sizes;
-    if (!Column(shape.members.size(), &sizes)) return false;
-    for (size_t i = 0; i < sizes.size(); ++i) {
-      std::string_view text;
-      if (sizes[i] < 0 || !in_.Raw(static_cast<size_t>(sizes[i]), &text)) return false;
-      events[shape.members[i]].fields[field].value = std::string(text);
-    }
-    return true;
-  }
-
-  bool Column(size_t count, std::vector<int64_t>* values) {
-    int64_t first = 0;
-    uint8_t encoding = 0;
-    std::string_view bytes;
-    return in_.Signed(&first) && in_.U8(&encoding) && in_.View(&bytes) &&
-           DecodeColumn(static_cast<ColumnEncoding>(encoding), bytes, Packing::kPlanes, first,
-                        count, values);
-  }
-
-  base::ByteReader in_;
-  std::vector<Shape> shapes_;
-};
-
 }  // namespace
 
-std::string EncodeEvents(const std::vector<Event>& events) {
+std::string EncodeEvents(const std::vector<Event>& events, std::vector<size_t>* ends) {
   if (events.empty()) return {};
   EPM_CHECK(events.size() <= kMaxColumnValues);
   std::map<std::string, size_t> index_of;
@@ -287,18 +167,15 @@ std::string EncodeEvents(const std::vector<Event>& events) {
     order.push_back(static_cast<int64_t>(found->second));
     times.push_back(event.t_ns);
   }
-  base::ByteWriter out;
-  out.Varint(shapes.size());
-  for (const std::string* shape : shapes) out.Raw(*shape);
-  out.Varint(events.size());
+  Parts out;
+  out.bytes.Varint(shapes.size());
+  for (const std::string* shape : shapes) out.bytes.Raw(*shape);
+  out.bytes.Varint(events.size());
   PutColumn(order, false, out);
   PutColumn(times, false, out);
   for (const Group& group : groups) PutGroup(group, out);
-  return out.Take();
-}
-
-bool DecodeEvents(std::string_view bytes, std::vector<Event>* events) {
-  return EventDecoder(bytes).Decode(events);
+  if (ends != nullptr) *ends = std::move(out.ends);
+  return out.bytes.Take();
 }
 
 }  // namespace epochmeter::runfile

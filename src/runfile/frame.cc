@@ -72,6 +72,7 @@ std::optional<FileHeader> DecodeFileHeader(std::string_view bytes) {
 
 std::string EncodeFrame(FrameHeader header, uint64_t offset, std::string_view payload) {
   base::ByteWriter out;
+  out.Reserve(kFrameHeaderBytes + payload.size());
   out.Raw(kMark);
   out.U32(static_cast<uint32_t>(header.type) | static_cast<uint32_t>(header.generation) << 16);
   out.U32(static_cast<uint32_t>(payload.size()));

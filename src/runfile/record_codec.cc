@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
 
+#include "model/steps.h"
 #include "runfile/record_fields.h"
 
 namespace epochmeter::runfile {
@@ -22,7 +24,7 @@ NumberForm FormOf(double value, int64_t* integer) {
   if (!(std::fabs(value) < kExactBelow / 1e4)) return NumberForm::kBits;
   *integer = static_cast<int64_t>(value);
   if (SameBits(static_cast<double>(*integer), value)) return NumberForm::kWhole;
-  *integer = std::llround(value * 1e4);
+  *integer = model::RoundToInt(value * 1e4);
   if (SameBits(static_cast<double>(*integer) / 1e4, value)) return NumberForm::kTenThousandths;
   return NumberForm::kBits;
 }
@@ -55,19 +57,8 @@ class Encoder {
   // A sample's head is its id's distance from the one before, and the form of its number.
   void operator()(const char*, const std::vector<model::SampleValue>& values) {
     out_.Varint(values.size());
-    int64_t previous = -1;
-    for (const model::SampleValue& sample : values) {
-      const int64_t id = sample.series;
-      int64_t integer = 0;
-      const NumberForm form = FormOf(sample.value, &integer);
-      out_.Varint(base::ZigZag(id - previous - 1) << 2 | static_cast<uint64_t>(form));
-      previous = id;
-      if (form == NumberForm::kBits) {
-        out_.F64(sample.value);
-      } else {
-        out_.Signed(integer);
-      }
-    }
+    out_.AtMost(values.size() * 2 * base::kMaxVarintBytes,
+                [&values](char* to) { return PutSamples(values, to); });
   }
   void operator()(const char*, const std::vector<model::EventField>& fields) {
     out_.Varint(fields.size());
@@ -81,6 +72,24 @@ class Encoder {
   }
 
  private:
+  static char* PutSamples(const std::vector<model::SampleValue>& values, char* to) {
+    int64_t previous = -1;
+    for (const model::SampleValue& sample : values) {
+      const int64_t id = sample.series;
+      int64_t integer = 0;
+      const NumberForm form = FormOf(sample.value, &integer);
+      to = base::PutVarint(base::ZigZag(id - previous - 1) << 2 | static_cast<uint64_t>(form), to);
+      previous = id;
+      if (form == NumberForm::kBits) {
+        std::memcpy(to, &sample.value, sizeof sample.value);
+        to += sizeof sample.value;
+      } else {
+        to = base::PutVarint(base::ZigZag(integer), to);
+      }
+    }
+    return to;
+  }
+
   base::ByteWriter& out_;
 };
 
@@ -195,11 +204,11 @@ bool DecodeBody(uint8_t type, std::string_view body, model::Record* record) {
 }  // namespace
 
 void EncodeRecord(const model::Record& record, base::ByteWriter& out) {
-  base::ByteWriter body;
-  body.U8(static_cast<uint8_t>(record.index()));
-  Encoder encoder(body);
+  const size_t begin = out.size();
+  out.U8(static_cast<uint8_t>(record.index()));
+  Encoder encoder(out);
   std::visit([&encoder](const auto& typed) { Fields(encoder, typed); }, record);
-  out.Text(body.bytes());
+  out.MakeText(begin);
 }
 
 DecodeStatus DecodeRecord(base::ByteReader& in, model::Record* record) {

@@ -13,6 +13,7 @@
 #include "model/run_builder.h"
 #include "runfile/run_files.h"
 #include "runfile/series_store.h"
+#include "runfile/step_loader.h"
 #include "runfile/unsealed.h"
 
 namespace epochmeter::runfile {
@@ -24,10 +25,12 @@ using model::Record;
 
 class Reader {
  public:
-  explicit Reader(RunFiles files) : files_(std::move(files)) {}
+  explicit Reader(RunFiles files, bool with_events = true)
+      : files_(std::move(files)), with_events_(with_events) {}
 
   base::Result<model::Run> Read() {
     EPM_TRY(ReadSchema());
+    CountEvents();
     for (const ChunkSetRef& set : files_.sets) {
       if (!set.ignored) EPM_TRY(ReadSet(set));
     }
@@ -97,13 +100,11 @@ class Reader {
       if (section.kind > SectionKind::kData) {
         AddLoss(set, offset, section.stored_bytes, "a section of a newer version");
       }
-      const bool records = section.kind == SectionKind::kEvents ||
-                           section.kind == SectionKind::kLog || section.kind == SectionKind::kOther;
-      if (!records) continue;
+      const bool events = section.kind == SectionKind::kEvents || section.kind == SectionKind::kLog;
+      if (section.kind != SectionKind::kOther && !(events && with_events_)) continue;
       EPM_ASSIGN(const auto content, ReadSection(set, section));
       if (!content) continue;
-      const SkippedRecords skipped =
-          ForEachRecordOf(section.kind, *content, [this](Record&& record) { Keep(record); });
+      const SkippedRecords skipped = ReadRecords(section.kind, *content);
       CountSkipped(skipped, files_.path, offset, section.stored_bytes);
     }
     if (set.prologue->span) {
@@ -111,6 +112,30 @@ class Reader {
       builder_.Write(model::Samples{.t_ns = set.prologue->span->end_ns, .values = {}});
     }
     return {};
+  }
+
+  // No more than there are bytes: the counts are only what the file says.
+  void CountEvents() {
+    for (const ChunkSetRef& set : files_.sets) {
+      if (set.ignored || !set.prologue) continue;
+      for (const SectionRef& section : set.prologue->sections) {
+        if (section.kind != SectionKind::kEvents) continue;
+        expected_events_ += std::min(section.count, section.stored_bytes);
+      }
+    }
+  }
+
+  SkippedRecords ReadRecords(SectionKind kind, std::string_view content) {
+    if (kind != SectionKind::kEvents) {
+      return ForEachRecord(content, [this](Record&& record) { Keep(record); });
+    }
+    EventTable events;
+    if (!DecodeEventTable(content, &events)) return {.unknown = 0, .damaged = 1};
+    if (std::all_of(events.t_ns.begin(), events.t_ns.end(), model::IsPossibleTime)) {
+      WriteEvents(events, expected_events_, builder_);
+      return {};
+    }
+    return ForEachRecordOf(kind, content, [this](Record&& record) { Keep(record); });
   }
 
   void CountSkipped(const SkippedRecords& skipped, const std::string& path, uint64_t offset,
@@ -166,6 +191,8 @@ class Reader {
   }
 
   RunFiles files_;
+  const bool with_events_;
+  uint64_t expected_events_ = 0;
   model::RunBuilder builder_;
   uint64_t wild_records_ = 0;  // with ids or times of no run
   std::map<model::SeriesId, model::SeriesColumn> tail_;
@@ -202,6 +229,11 @@ bool Verification::Intact() const {
   return std::all_of(losses.begin(), losses.end(), [](const Loss& loss) {
     return loss.severity == LossSeverity::kInfo || !loss.kind.starts_with("file.");
   });
+}
+
+base::Result<model::Run> OpenRunWithoutEvents(const std::string& path, FileSystem* file_system) {
+  EPM_ASSIGN(RunFiles files, OpenRunFiles(OrReal(file_system), path, OpenMode::kRead));
+  return Reader(std::move(files), false).Read();
 }
 
 base::Result<Verification> VerifyRun(const std::string& path, FileSystem* file_system) {

@@ -21,6 +21,10 @@ class FileSystem;
 // by Run::store on demand (means from stored sums, only the edges of an interval are decoded).
 // Damage found that late is in Run::store->LossesFound().
 base::Result<model::Run> OpenRun(const std::string& path, FileSystem* file_system = nullptr);
+// The same without sealed events, steps and output, for who needs none of them: a run of months has
+// millions. What the tail holds is there all the same.
+base::Result<model::Run> OpenRunWithoutEvents(const std::string& path,
+                                              FileSystem* file_system = nullptr);
 
 // Reads everything and checks every checksum.
 struct Verification {

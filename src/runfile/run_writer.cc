@@ -31,24 +31,20 @@ bool IsFull(const base::Error& error) { return error.code == ENOSPC || error.cod
 }  // namespace
 
 void Writer::Keep(const model::Record& record) {
-  base::ByteWriter encoded;
-  EncodeRecord(record, encoded);
-  if (encoded.size() > kMaxRecordBytes || !HasSaneIds(record)) return Drop(record);
+  if (encoded_.size() > kMaxTextBytes) encoded_ = {};
+  encoded_.Clear();
+  EncodeRecord(record, encoded_);
+  if (encoded_.size() > kMaxRecordBytes || !HasSaneIds(record)) return Drop(record);
   ++stats_.records;
-  pending_.Add(record, encoded.bytes());
-  unsealed_.Add(record, encoded.bytes());
+  pending_.Add(record, encoded_.bytes());
+  unsealed_.Add(record, encoded_.bytes());
   stats_.pending_bytes = pending_.bytes();
 }
 
 void Writer::KeepStorable(model::Samples& samples) {
-  const size_t before = samples.values.size();
-  std::erase_if(samples.values, [this](model::SampleValue& sample) {
-    const std::optional<double> value = unsealed_.Storable(sample.series, sample.value);
-    sample.value = value.value_or(0);
-    return !value;
-  });
-  stats_.dropped_values += before - samples.values.size();
-  pending_.CountValues(before - samples.values.size());
+  const uint64_t dropped = unsealed_.MakeStorable(samples);
+  stats_.dropped_values += dropped;
+  pending_.CountValues(dropped);
 }
 
 void Writer::WriteText(const model::LogText& text) {
@@ -63,9 +59,10 @@ void Writer::Write(const model::Record& record) {
   const bool needed = IsDefinition(record) || std::holds_alternative<model::RunEnd>(record);
   if (!needed && !MakeRoom(record)) return;
   if (const auto* samples = std::get_if<model::Samples>(&record)) {
-    model::Samples kept = *samples;
+    auto& kept = std::get<model::Samples>(kept_);
+    kept = *samples;  // into the memory of the tick before
     KeepStorable(kept);
-    if (!kept.values.empty()) Keep(kept);
+    if (!kept.values.empty()) Keep(kept_);
     return;
   }
   if (const auto* text = std::get_if<model::LogText>(&record)) return WriteText(*text);

@@ -7,6 +7,9 @@
 #include <numeric>
 #include <optional>
 
+#include "model/steps.h"
+#include "runfile/batch_summary.h"
+
 namespace epochmeter::runfile {
 namespace {
 
@@ -15,13 +18,16 @@ using model::SeriesColumn;
 using model::Summary;
 
 constexpr uint64_t kMaxReadValues = uint64_t{1} << 28;
+constexpr size_t kMaxKeptBytes = size_t{128} << 20;  // of directories: five weeks of 240 series
+
+bool Touch(Interval a, Interval b) { return a.begin_ns <= b.end_ns && b.begin_ns <= a.end_ns; }
 
 void AppendWithin(const SeriesColumn& from, Interval interval, SeriesColumn* to) {
-  for (size_t i = 0; i < from.t_ns.size(); ++i) {
-    if (!interval.Contains(from.t_ns[i])) continue;
-    to->t_ns.push_back(from.t_ns[i]);
-    to->value.push_back(from.value[i]);
-  }
+  const auto begin = std::lower_bound(from.t_ns.begin(), from.t_ns.end(), interval.begin_ns);
+  const auto end = std::upper_bound(begin, from.t_ns.end(), interval.end_ns);
+  to->t_ns.insert(to->t_ns.end(), begin, end);
+  to->value.insert(to->value.end(), from.value.begin() + (begin - from.t_ns.begin()),
+                   from.value.begin() + (end - from.t_ns.begin()));
 }
 
 // Adds the samples of `column` that lie in the interval; `previous` is the sample before them.
@@ -35,18 +41,41 @@ void AddWithin(const SeriesColumn& column, Interval interval, std::optional<int6
   }
 }
 
+size_t BytesOf(const Directory& directory) {
+  return directory.times.capacity() * sizeof(TimeColumnRef) +
+         directory.chunks.capacity() * sizeof(ChunkRef);
+}
+
 }  // namespace
 
 FileSeriesStore::FileSeriesStore(std::unique_ptr<File> main, std::vector<ChunkSetRef> sets,
                                  std::vector<model::SeriesDef> series,
                                  std::map<model::SeriesId, SeriesColumn> tail)
     : main_(std::move(main)),
-      sets_(std::move(sets)),
+      sets_([&sets] {
+        std::vector<Set> places;
+        for (const ChunkSetRef& set : sets) {
+          if (!set.prologue || set.ignored || !set.prologue->span) continue;
+          const SectionRef* directory = set.prologue->Find(SectionKind::kDirectory);
+          const SectionRef* data = set.prologue->Find(SectionKind::kData);
+          if (directory == nullptr || data == nullptr) continue;
+          places.push_back({.id = set.frame.header.id,
+                            .span = *set.prologue->span,
+                            .directory_offset = set.frame.payload_offset() + directory->offset,
+                            .data_offset = set.frame.payload_offset() + data->offset,
+                            .data_bytes = data->stored_bytes,
+                            .values = set.prologue->values,
+                            .directory = *directory});
+        }
+        return places;
+      }()),
       defs_(std::move(series)),
-      tail_(std::move(tail)) {}
+      tail_(std::move(tail)),
+      kept_(sets_.size()) {}
 
 void FileSeriesStore::AddLoss(uint64_t offset, uint64_t bytes, int64_t t_ns, uint64_t count,
                               const std::string& what) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
   if (!damaged_offsets_.insert(offset).second) return;
   losses_.push_back({.t_ns = t_ns,
                      .severity = model::LossSeverity::kDataLoss,
@@ -58,46 +87,97 @@ void FileSeriesStore::AddLoss(uint64_t offset, uint64_t bytes, int64_t t_ns, uin
                              "readable."});
 }
 
-base::Result<> FileSeriesStore::LoadSet(const ChunkSetRef& set) const {
-  const SectionRef* section = set.prologue->Find(SectionKind::kDirectory);
-  const SectionRef* data = set.prologue->Find(SectionKind::kData);
-  if (section == nullptr || data == nullptr) return {};
-  const uint64_t offset = set.frame.payload_offset() + section->offset;
-  EPM_ASSIGN(const std::string stored,
-             main_->Read(offset, static_cast<size_t>(section->stored_bytes)));
-  const std::optional<std::string> content = DecodeSection(set.frame.header.id, *section, stored);
-  Directory directory;
-  if (!content || !DecodeDirectory(*content, data->stored_bytes, &directory)) {
-    AddLoss(offset, section->stored_bytes, set.prologue->span.value_or(Interval{0, 0}).begin_ns,
-            set.prologue->values, "the directory of a chunk set is damaged");
-    return {};
-  }
-  for (const ChunkRef& ref : directory.chunks) {
-    if (ref.series >= series_.size()) continue;
-    Series& series = series_[ref.series];
-    const TimeColumnRef& times = directory.times[ref.time_column];
-    if (!series.chunks.empty() && times.first_ns < series.chunks.back().times.last_ns) {
-      series.ordered = false;
-    }
-    series.chunks.push_back(
-        {.data_offset = set.frame.payload_offset() + data->offset, .times = times, .ref = ref});
-  }
-  return {};
+// `chunk` is null when it is the times that are damaged.
+void FileSeriesStore::AddChunkLoss(const Set& set, const TimeColumnRef& times,
+                                   const ChunkRef* chunk) const {
+  const StoredPart& bad = chunk != nullptr ? chunk->part : times.part;
+  AddLoss(set.data_offset + bad.offset, bad.bytes, times.first_ns, times.count,
+          chunk != nullptr ? fmt::format("chunk of series {}", chunk->series)
+                           : "times shared by the series of a chunk set");
 }
 
-base::Result<> FileSeriesStore::Load() const {
+base::Result<Directory> FileSeriesStore::ReadDirectory(const Set& set) const {
+  EPM_ASSIGN(const std::string stored,
+             main_->Read(set.directory_offset, static_cast<size_t>(set.directory.stored_bytes)));
+  const std::optional<std::string> content = DecodeSection(set.id, set.directory, stored);
+  Directory directory;
+  if (content && DecodeDirectory(*content, set.data_bytes, &directory)) return directory;
+  AddLoss(set.directory_offset, set.directory.stored_bytes, set.span.begin_ns, set.values,
+          "the directory of a chunk set is damaged");
+  return Directory{};
+}
+
+base::Result<const Directory*> FileSeriesStore::DirectoryOf(size_t set, Directory* scratch) const {
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (kept_[set] != nullptr) return kept_[set].get();
+  }
+  EPM_ASSIGN(*scratch, ReadDirectory(sets_[set]));
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (loaded_) return {};
-  series_.assign(defs_.size(), {});
-  for (const ChunkSetRef& set : sets_) {
-    if (set.prologue && !set.ignored) EPM_TRY(LoadSet(set));
+  const size_t bytes = BytesOf(*scratch);
+  if (kept_[set] == nullptr && kept_bytes_ + bytes <= kMaxKeptBytes) {
+    kept_bytes_ += bytes;
+    kept_[set] = std::make_unique<const Directory>(std::move(*scratch));
   }
-  for (const auto& [id, column] : tail_) {
-    if (id >= series_.size() || series_[id].chunks.empty() || column.t_ns.empty()) continue;
-    if (column.t_ns.front() < series_[id].chunks.back().times.last_ns) series_[id].ordered = false;
+  return kept_[set] != nullptr ? kept_[set].get() : scratch;
+}
+
+std::vector<size_t> FileSeriesStore::SetsFor(Interval interval) const {
+  std::vector<size_t> sets;
+  for (size_t i = 0; i < sets_.size(); ++i) {
+    const bool late = !sets.empty() && sets_[i].span.begin_ns < interval.begin_ns;
+    if (late || Touch(sets_[i].span, interval)) sets.push_back(i);
   }
-  loaded_ = true;
-  return {};
+  return sets;
+}
+
+base::Result<std::vector<FileSeriesStore::Chunk>> FileSeriesStore::ChunksIn(
+    const std::vector<size_t>& sets, model::SeriesId series) const {
+  std::vector<Chunk> chunks;
+  Directory scratch;
+  for (const size_t set : sets) {
+    EPM_ASSIGN(const Directory* const directory, DirectoryOf(set, &scratch));
+    auto ref = directory->chunks.begin();
+    if (directory->by_series) {
+      ref = std::lower_bound(
+          ref, directory->chunks.end(), series,
+          [](const ChunkRef& chunk, model::SeriesId id) { return chunk.series < id; });
+    }
+    for (; ref != directory->chunks.end(); ++ref) {
+      if (ref->series == series) {
+        chunks.push_back({.set = set, .times = directory->times[ref->time_column], .ref = *ref});
+      } else if (directory->by_series) {
+        break;
+      }
+    }
+  }
+  return chunks;
+}
+
+base::Result<FileSeriesStore::Chunks> FileSeriesStore::ChunksOf(model::SeriesId series,
+                                                                Interval interval) const {
+  Chunks chunks;
+  EPM_ASSIGN(chunks.list, ChunksIn(SetsFor(interval), series));
+  std::optional<int64_t> last_ns;
+  for (const Chunk& chunk : chunks.list) {
+    const int64_t earlier_ns =
+        std::max(last_ns.value_or(INT64_MIN), chunk.ref.previous_ns().value_or(INT64_MIN));
+    chunks.ordered = chunks.ordered && chunk.times.first_ns >= earlier_ns;
+    last_ns = chunk.times.last_ns;
+  }
+  const SeriesColumn& tail = Tail(series);
+  if (tail.t_ns.empty() || tail.t_ns.front() > interval.end_ns) return chunks;
+  EPM_ASSIGN(const std::optional<int64_t> sealed_ns, LastSealed(series));
+  if (sealed_ns && tail.t_ns.front() < *sealed_ns) chunks.ordered = false;
+  return chunks;
+}
+
+base::Result<std::optional<int64_t>> FileSeriesStore::LastSealed(model::SeriesId series) const {
+  for (size_t set = sets_.size(); set > 0; --set) {
+    EPM_ASSIGN(const std::vector<Chunk> chunks, ChunksIn({set - 1}, series));
+    if (!chunks.empty()) return std::optional(chunks.back().times.last_ns);
+  }
+  return std::optional<int64_t>();
 }
 
 const SeriesColumn& FileSeriesStore::Tail(model::SeriesId series) const {
@@ -107,33 +187,30 @@ const SeriesColumn& FileSeriesStore::Tail(model::SeriesId series) const {
 
 base::Result<SeriesColumn> FileSeriesStore::Decode(const Chunk& chunk) const {
   SeriesColumn column;
+  const Set& set = sets_[chunk.set];
   const StoredPart& times = chunk.times.part;
   const StoredPart& part = chunk.ref.part;
   EPM_ASSIGN(const std::string time_bytes,
-             main_->Read(chunk.data_offset + times.offset, static_cast<size_t>(times.bytes)));
-  EPM_ASSIGN(const std::string raw_bytes,
-             main_->Read(chunk.data_offset + part.offset, static_cast<size_t>(part.bytes)));
-  // The file id is in every frame; the sets of one file share it.
-  const FileId& id = sets_.front().frame.header.id;
+             main_->Read(set.data_offset + times.offset, times.bytes));
+  EPM_ASSIGN(const std::string raw_bytes, main_->Read(set.data_offset + part.offset, part.bytes));
   std::vector<int64_t> raw;
-  const bool good_times = DecodeTimes(id, chunk.times, time_bytes, &column.t_ns);
-  if (!good_times || !DecodeRaw(id, chunk.ref, chunk.times.count, raw_bytes, &raw)) {
-    const StoredPart& bad = good_times ? part : times;
-    const std::lock_guard<std::mutex> lock(mutex_);
-    AddLoss(chunk.data_offset + bad.offset, bad.bytes, chunk.times.first_ns, chunk.times.count,
-            good_times ? fmt::format("chunk of series {}", chunk.ref.series)
-                       : "times shared by the series of a chunk set");
+  const bool good_times = DecodeTimes(set.id, chunk.times, time_bytes, &column.t_ns);
+  if (!good_times || !DecodeRaw(set.id, chunk.ref, chunk.times.count, raw_bytes, &raw)) {
+    AddChunkLoss(set, chunk.times, good_times ? &chunk.ref : nullptr);
     return SeriesColumn{};
   }
-  const double resolution = defs_[chunk.ref.series].metric.resolution;
+  const model::Steps steps(defs_[chunk.ref.series].metric.resolution);
   column.value.reserve(raw.size());
-  for (const int64_t step : raw) column.value.push_back(model::ValueFromRaw(step, resolution));
+  for (const int64_t step : raw) column.value.push_back(steps.Value(step));
   return column;
 }
 
 base::Result<SeriesColumn> FileSeriesStore::Merge(model::SeriesId series) const {
+  std::vector<size_t> sets(sets_.size());
+  std::iota(sets.begin(), sets.end(), size_t{0});
+  EPM_ASSIGN(const std::vector<Chunk> chunks, ChunksIn(sets, series));
   SeriesColumn all;
-  for (const Chunk& chunk : series_[series].chunks) {
+  for (const Chunk& chunk : chunks) {
     EPM_ASSIGN(const SeriesColumn column, Decode(chunk));
     AppendWithin(column, {}, &all);
   }
@@ -150,71 +227,74 @@ base::Result<SeriesColumn> FileSeriesStore::Merge(model::SeriesId series) const 
   return sorted;
 }
 
-Summary FileSeriesStore::StoredSums(const Chunk& chunk) const {
-  const double resolution = defs_[chunk.ref.series].metric.resolution;
-  return {.count = chunk.times.count,
-          .t_first_ns = chunk.times.first_ns,
-          .t_last_ns = chunk.times.last_ns,
-          .first = model::ValueFromRaw(chunk.ref.first, resolution),
-          .last = model::ValueFromRaw(chunk.ref.last, resolution),
-          .min = model::ValueFromRaw(chunk.ref.min, resolution),
-          .max = model::ValueFromRaw(chunk.ref.max, resolution),
-          .sum = chunk.ref.sum,
-          .weighted_sum = chunk.ref.weighted_sum,
-          .weight_s = chunk.ref.weight_s};
-}
-
-const FileSeriesStore::Series* FileSeriesStore::Find(model::SeriesId series) const {
-  return series < series_.size() ? &series_[series] : nullptr;
+Summary FileSeriesStore::StoredSums(const TimeColumnRef& times, const ChunkRef& chunk) const {
+  const model::Steps steps(defs_[chunk.series].metric.resolution);
+  return {.count = times.count,
+          .t_first_ns = times.first_ns,
+          .t_last_ns = times.last_ns,
+          .first = steps.Value(chunk.first),
+          .last = steps.Value(chunk.last),
+          .min = steps.Value(chunk.min),
+          .max = steps.Value(chunk.max),
+          .sum = chunk.sum,
+          .weighted_sum = chunk.weighted_sum,
+          .weight_s = chunk.weight_s};
 }
 
 base::Result<Summary> FileSeriesStore::Summarize(model::SeriesId id, Interval interval) const {
-  EPM_TRY(Load());
   Summary summary;
-  const Series* series = Find(id);
-  if (series == nullptr) return summary;
+  if (id >= defs_.size()) return summary;
+  EPM_ASSIGN(const Chunks chunks, ChunksOf(id, interval));
   const int64_t period_ns = defs_[id].period_ns;
-  if (!series->ordered) {
+  if (!chunks.ordered) {
     EPM_ASSIGN(const SeriesColumn all, Merge(id));
     AddWithin(all, interval, {}, period_ns, &summary);
     return summary;
   }
-  std::optional<int64_t> previous;
-  for (const Chunk& chunk : series->chunks) {
-    previous = chunk.times.last_ns;
-    if (chunk.times.last_ns < interval.begin_ns || chunk.times.first_ns > interval.end_ns) continue;
-    const bool whole = interval.Contains(chunk.times.first_ns) && interval.Contains(*previous);
+  for (const Chunk& chunk : chunks.list) {
+    const Interval covered{chunk.times.first_ns, chunk.times.last_ns};
+    if (!Touch(covered, interval)) continue;
+    const bool whole = interval.Contains(covered.begin_ns) && interval.Contains(covered.end_ns);
     if (whole && chunk.ref.sums_usable) {
-      summary.Append(StoredSums(chunk));
+      summary.Append(StoredSums(chunk.times, chunk.ref));
       continue;
     }
     EPM_ASSIGN(const SeriesColumn column, Decode(chunk));
-    AddWithin(column, interval, chunk.ref.previous_ns, period_ns, &summary);
+    AddWithin(column, interval, chunk.ref.previous_ns(), period_ns, &summary);
   }
-  AddWithin(Tail(id), interval, previous, period_ns, &summary);
+  const SeriesColumn& tail = Tail(id);
+  if (tail.t_ns.empty() || !Touch({tail.t_ns.front(), tail.t_ns.back()}, interval)) return summary;
+  EPM_ASSIGN(const std::optional<int64_t> previous, LastSealed(id));
+  AddWithin(tail, interval, previous, period_ns, &summary);
   return summary;
 }
 
+base::Result<model::SeriesStore::SummaryTable> FileSeriesStore::SummarizeAll(
+    const std::vector<model::SeriesId>& series, const std::vector<Interval>& intervals) const {
+  return BatchSummary(*this, series, intervals).Run();
+}
+
 base::Result<SeriesColumn> FileSeriesStore::Read(model::SeriesId id, Interval interval) const {
-  EPM_TRY(Load());
   SeriesColumn part;
-  const Series* series = Find(id);
-  if (series == nullptr) return part;
+  if (id >= defs_.size()) return part;
+  EPM_ASSIGN(const Chunks chunks, ChunksOf(id, interval));
   uint64_t values = 0;
-  for (const Chunk& chunk : series->chunks) values += chunk.times.count;
+  for (const Chunk& chunk : chunks.list) values += chunk.times.count;
   if (values > kMaxReadValues) {
     return base::Error{.what = "too many values in one series",
                        .where = main_->path(),
                        .why = fmt::format("{} values", values),
                        .what_to_do = "read a shorter interval"};
   }
-  if (!series->ordered) {
+  if (!chunks.ordered) {
     EPM_ASSIGN(const SeriesColumn all, Merge(id));
     AppendWithin(all, interval, &part);
     return part;
   }
-  for (const Chunk& chunk : series->chunks) {
-    if (chunk.times.last_ns < interval.begin_ns || chunk.times.first_ns > interval.end_ns) continue;
+  part.t_ns.reserve(static_cast<size_t>(values));
+  part.value.reserve(static_cast<size_t>(values));
+  for (const Chunk& chunk : chunks.list) {
+    if (!Touch({chunk.times.first_ns, chunk.times.last_ns}, interval)) continue;
     EPM_ASSIGN(const SeriesColumn column, Decode(chunk));
     AppendWithin(column, interval, &part);
   }

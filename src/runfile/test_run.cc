@@ -128,6 +128,20 @@ void ExpectNear(double actual, double expected, double scale) {
   }
 }
 
+void ExpectSameSummary(const model::Summary& got, const model::Summary& want, model::SeriesId id) {
+  ASSERT_EQ(got.count, want.count) << "series " << id;
+  EXPECT_EQ(got.t_first_ns, want.t_first_ns);
+  EXPECT_EQ(got.t_last_ns, want.t_last_ns);
+  const double scale = 1 + std::fabs(want.sum) + std::fabs(want.weighted_sum);
+  ExpectNear(got.first, want.first, 0);
+  ExpectNear(got.last, want.last, 0);
+  ExpectNear(got.min, want.min, 0);
+  ExpectNear(got.max, want.max, 0);
+  ExpectNear(got.sum, want.sum, scale);
+  ExpectNear(got.weight_s, want.weight_s, 1 + want.weight_s);
+  ExpectNear(got.weighted_sum, want.weighted_sum, scale);
+}
+
 }  // namespace
 
 std::vector<Record> MakeRun(uint64_t seed, int ticks, int series) {
@@ -212,27 +226,29 @@ void ExpectSameValues(const model::Run& actual, const model::Run& expected) {
 void ExpectSameSummaries(const model::Run& actual, const model::Run& expected,
                          RandomRecords& random, int intervals) {
   const auto length = static_cast<uint64_t>(expected.span.end_ns - expected.span.begin_ns + 2);
-  for (int i = 0; i < intervals; ++i) {
+  std::vector<model::Interval> all = {{}};
+  while (all.size() < static_cast<size_t>(intervals)) {
     const int64_t a = expected.span.begin_ns + static_cast<int64_t>(random.Below(length));
     const int64_t b = expected.span.begin_ns + static_cast<int64_t>(random.Below(length));
-    const model::Interval interval =
-        i == 0 ? model::Interval{}
-               : model::Interval{.begin_ns = std::min(a, b), .end_ns = std::max(a, b)};
+    all.push_back({.begin_ns = std::min(a, b), .end_ns = std::max(a, b)});
+  }
+  for (const model::Interval interval : all) {
     const auto id = static_cast<model::SeriesId>(random.Below(expected.series.size()));
     const auto got = actual.store->Summarize(id, interval);
     const auto want = expected.store->Summarize(id, interval);
     ASSERT_TRUE(got.ok() && want.ok());
-    ASSERT_EQ(got->count, want->count) << "series " << id;
-    EXPECT_EQ(got->t_first_ns, want->t_first_ns);
-    EXPECT_EQ(got->t_last_ns, want->t_last_ns);
-    const double scale = 1 + std::fabs(want->sum) + std::fabs(want->weighted_sum);
-    ExpectNear(got->first, want->first, 0);
-    ExpectNear(got->last, want->last, 0);
-    ExpectNear(got->min, want->min, 0);
-    ExpectNear(got->max, want->max, 0);
-    ExpectNear(got->sum, want->sum, scale);
-    ExpectNear(got->weight_s, want->weight_s, 1 + want->weight_s);
-    ExpectNear(got->weighted_sum, want->weighted_sum, scale);
+    ExpectSameSummary(*got, *want, id);
+  }
+  all.resize(std::min<size_t>(all.size(), 20));
+  std::vector<model::SeriesId> ids;
+  for (const model::SeriesDef& def : expected.series) ids.push_back(def.id);
+  const auto got = actual.store->SummarizeAll(ids, all);
+  const auto want = expected.store->SummarizeAll(ids, all);
+  ASSERT_TRUE(got.ok() && want.ok());
+  ASSERT_EQ(got->size(), ids.size());
+  for (size_t i = 0; i < ids.size(); ++i) {
+    ASSERT_EQ((*got)[i].size(), all.size());
+    for (size_t k = 0; k < all.size(); ++k) ExpectSameSummary((*got)[i][k], (*want)[i][k], ids[i]);
   }
 }
 

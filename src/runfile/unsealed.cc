@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "base/check.h"
 #include "runfile/record_codec.h"
@@ -11,40 +10,62 @@
 namespace epochmeter::runfile {
 namespace {
 
-constexpr size_t kBytesPerValue = 2 * sizeof(int64_t);
+constexpr size_t kBytesPerValue = 2 * sizeof(int64_t);  // as vectors grow by doubling
 
-// Indices in order of time; samples of one instant keep their order.
-std::vector<size_t> TimeOrder(const std::vector<int64_t>& t_ns) {
-  std::vector<size_t> order(t_ns.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&t_ns](size_t a, size_t b) { return t_ns[a] < t_ns[b]; });
-  return order;
+// Cuts a column into chunks, each with the piece of its times that stands at the same place.
+void AddChunks(SampleRows::Column column, size_t samples, size_t first_times, SeriesChunk chunk,
+               const std::vector<std::vector<int64_t>>& times, std::vector<SeriesChunk>& out) {
+  chunk.series = column.series;
+  chunk.times = first_times;
+  if (samples <= kMaxColumnValues) {
+    chunk.raw = std::move(column.raw);
+    out.push_back(std::move(chunk));
+    return;
+  }
+  for (size_t begin = 0; begin < samples; begin += kMaxColumnValues, ++chunk.times) {
+    const size_t end = std::min(samples, begin + kMaxColumnValues);
+    chunk.raw.assign(column.raw.data() + begin, column.raw.data() + end);
+    out.push_back(chunk);
+    chunk.previous_ns = std::max(chunk.previous_ns.value_or(INT64_MIN), times[chunk.times].back());
+  }
 }
 
 }  // namespace
 
-std::optional<double> Unsealed::Storable(model::SeriesId series, double value) const {
-  if (series >= buffers_.size() || !buffers_[series].defined) return {};
-  const double resolution = series_[series].metric.resolution;
-  if (resolution == 0) return value;
-  if (!std::isfinite(value)) return {};
-  const int64_t raw = model::RawFromValue(value, resolution);
-  if (raw == INT64_MIN || raw == INT64_MAX) return {};
-  return model::ValueFromRaw(raw, resolution);
+uint64_t Unsealed::MakeStorable(model::Samples& samples) const {
+  const size_t before = samples.values.size();
+  std::erase_if(samples.values, [this](model::SampleValue& sample) {
+    if (sample.series >= state_.size() || !state_[sample.series].defined) return true;
+    const model::Steps& steps = state_[sample.series].steps;
+    if (steps.bits()) return false;
+    if (!std::isfinite(sample.value)) return true;
+    const int64_t raw = steps.Raw(sample.value);
+    if (raw == INT64_MIN || raw == INT64_MAX) return true;
+    sample.value = steps.Value(raw);
+    return false;
+  });
+  return before - samples.values.size();
 }
 
 void Unsealed::AddSamples(const model::Samples& samples) {
+  rows_.BeginRow(samples);
   for (const model::SampleValue& sample : samples.values) {
-    Buffer& buffer = buffers_[sample.series];
-    buffer.t_ns.push_back(samples.t_ns);
-    buffer.raw.push_back(
-        model::RawFromValue(sample.value, series_[sample.series].metric.resolution));
-    ticks_ = std::max<uint64_t>(ticks_, buffer.t_ns.size());
+    Series& series = state_[sample.series];
+    rows_.Put(series.steps.Raw(sample.value));
+    ticks_ = std::max(ticks_, ++series.count);
   }
   values_ += samples.values.size();
   bytes_ += samples.values.size() * kBytesPerValue;
   last_ns_ = std::max(last_ns_, samples.t_ns);
+}
+
+void Unsealed::DefineSeries(const model::SeriesDef& def) {
+  EPM_CHECK(def.id < kMaxId);
+  series_.resize(std::max<size_t>(series_.size(), def.id + 1));
+  state_.resize(series_.size());
+  series_[def.id] = def;
+  state_[def.id].defined = true;
+  state_[def.id].steps = model::Steps(def.metric.resolution);
 }
 
 void Unsealed::Add(const model::Record& record, std::string_view encoded) {
@@ -64,11 +85,7 @@ void Unsealed::Add(const model::Record& record, std::string_view encoded) {
     entities_[entity->id] = *entity;
     entity_defined_[entity->id] = true;
   } else if (const auto* series = std::get_if<model::SeriesDef>(&record)) {
-    EPM_CHECK(series->id < kMaxId);
-    series_.resize(std::max<size_t>(series_.size(), series->id + 1));
-    buffers_.resize(series_.size());
-    series_[series->id] = *series;
-    buffers_[series->id].defined = true;
+    DefineSeries(*series);
   } else if (const auto* event = std::get_if<model::Event>(&record)) {
     keep(events_, event->t_ns);
   } else if (const auto* text = std::get_if<model::LogText>(&record)) {
@@ -83,8 +100,8 @@ void Unsealed::Add(const model::Record& record, std::string_view encoded) {
 }
 
 void Unsealed::SetPrevious(model::SeriesId series, int64_t t_ns) {
-  if (series >= buffers_.size()) return;
-  std::optional<int64_t>& previous = buffers_[series].previous_ns;
+  if (series >= state_.size()) return;
+  std::optional<int64_t>& previous = state_[series].previous_ns;
   previous = previous ? std::max(*previous, t_ns) : t_ns;
 }
 
@@ -95,28 +112,9 @@ std::string Unsealed::Schema() const {
     if (entity_defined_[i]) EncodeRecord(entities_[i], out);
   }
   for (size_t i = 0; i < series_.size(); ++i) {
-    if (buffers_[i].defined) EncodeRecord(series_[i], out);
+    if (state_[i].defined) EncodeRecord(series_[i], out);
   }
   return out.Take();
-}
-
-void Unsealed::AddChunks(const Buffer& buffer, const model::SeriesDef& def,
-                         std::vector<SeriesChunk>& out) const {
-  const std::vector<size_t> order = TimeOrder(buffer.t_ns);
-  std::optional<int64_t> previous = buffer.previous_ns;
-  for (size_t begin = 0; begin < order.size(); begin += kMaxColumnValues) {
-    SeriesChunk& chunk = out.emplace_back();
-    chunk.series = def.id;
-    chunk.resolution = def.metric.resolution;
-    chunk.period_ns = def.period_ns;
-    chunk.previous_ns = previous;
-    const size_t end = std::min(order.size(), begin + kMaxColumnValues);
-    for (size_t i = begin; i < end; ++i) {
-      chunk.t_ns.push_back(buffer.t_ns[order[i]]);
-      chunk.raw.push_back(buffer.raw[order[i]]);
-    }
-    previous = std::max(previous.value_or(INT64_MIN), chunk.t_ns.back());
-  }
 }
 
 ChunkSet Unsealed::Build() const {
@@ -125,8 +123,23 @@ ChunkSet Unsealed::Build() const {
   set.events = events_;
   set.log = log_;
   set.other = other_;
-  for (size_t i = 0; i < buffers_.size(); ++i) {
-    if (!buffers_[i].t_ns.empty()) AddChunks(buffers_[i], series_[i], set.series);
+  SampleRows::Columns built = rows_.Build();
+  std::vector<size_t> first_times;  // of each time column, in the set's pieces
+  for (const SampleRows::Times& times : built.times) {
+    first_times.push_back(set.times.size());
+    for (size_t begin = 0; begin < times.t_ns.size(); begin += kMaxColumnValues) {
+      const size_t end = std::min(times.t_ns.size(), begin + kMaxColumnValues);
+      set.times.emplace_back(times.t_ns.data() + begin, times.t_ns.data() + end);
+    }
+  }
+  for (SampleRows::Column& column : built.columns) {
+    const model::SeriesDef& def = series_[column.series];
+    const SeriesChunk chunk{.resolution = def.metric.resolution,
+                            .period_ns = def.period_ns,
+                            .previous_ns = state_[column.series].previous_ns};
+    const size_t times = column.times;
+    AddChunks(std::move(column), built.times[times].t_ns.size(), first_times[times], chunk,
+              set.times, set.series);
   }
   return set;
 }
@@ -138,13 +151,9 @@ void Unsealed::DropLastLog(size_t bytes) {
 }
 
 void Unsealed::Clear() {
-  for (Buffer& buffer : buffers_) {
-    for (const int64_t t_ns : buffer.t_ns) {
-      buffer.previous_ns = std::max(buffer.previous_ns.value_or(INT64_MIN), t_ns);
-    }
-    buffer.t_ns.clear();
-    buffer.raw.clear();
-  }
+  rows_.ForEachLatest([this](model::SeriesId id, int64_t t_ns) { SetPrevious(id, t_ns); });
+  rows_.Clear();
+  for (Series& series : state_) series.count = 0;
   events_.clear();
   log_.clear();
   other_.clear();

@@ -4,13 +4,16 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "base/bytes.h"
 #include "model/record.h"
+#include "model/steps.h"
 #include "runfile/chunk_set.h"
+#include "runfile/sample_rows.h"
 
 namespace epochmeter::runfile {
 
@@ -18,9 +21,9 @@ inline constexpr uint32_t kMaxId = 1u << 18;  // of entities and series
 
 class Unsealed {
  public:
-  // Whether the id is defined, with the value in steps of its resolution; nothing when the series
-  // is unknown or the value can't be stored in such steps.
-  std::optional<double> Storable(model::SeriesId series, double value) const;
+  // Puts values in steps of their resolutions, and takes out those of undefined series and those
+  // that can't be stored in such steps. Returns how many it took out.
+  uint64_t MakeStorable(model::Samples& samples) const;
 
   // Takes a record whose samples are storable. `encoded` is the record's encoding.
   void Add(const model::Record& record, std::string_view encoded);
@@ -47,22 +50,22 @@ class Unsealed {
   const std::vector<model::SeriesDef>& series() const { return series_; }
 
  private:
-  struct Buffer {
+  struct Series {
     bool defined = false;
+    model::Steps steps{0};
     std::optional<int64_t> previous_ns;  // latest sample that is sealed
-    std::vector<int64_t> t_ns;
-    std::vector<int64_t> raw;
+    uint64_t count = 0;                  // of unsealed samples
   };
 
   void AddSamples(const model::Samples& samples);
-  void AddChunks(const Buffer& buffer, const model::SeriesDef& def,
-                 std::vector<SeriesChunk>& out) const;
+  void DefineSeries(const model::SeriesDef& def);
 
   std::optional<model::RunInfo> info_;
   std::vector<model::EntityDef> entities_;
   std::vector<bool> entity_defined_;
   std::vector<model::SeriesDef> series_;
-  std::vector<Buffer> buffers_;  // index = series id
+  std::vector<Series> state_;  // index = series id
+  SampleRows rows_;
   std::string events_, log_, other_;
   size_t bytes_ = 0;
   uint64_t ticks_ = 0, values_ = 0;

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/bytes.h"
 #include "runfile/appender.h"
 #include "runfile/file_system.h"
 #include "runfile/pending.h"
@@ -110,6 +111,8 @@ class Writer : public RunWriter {
   bool keep_old_tail_ = false;  // the tail on disk has damaged parts that are no one's to remove
   Pending pending_;             // the output in it is the last in unsealed_ too
   Unsealed unsealed_;
+  base::ByteWriter encoded_;               // the record that is written now
+  model::Record kept_ = model::Samples{};  // and its storable samples
   int flushes_until_seal_ = 0;             // back-off after a failed seal
   bool main_made_ = false;                 // its header is on disk
   bool locked_ = true;
