@@ -49,7 +49,7 @@ def all_rounds(tool, count, one_round):
                 results.append(future.result())
             except Exception as problem:  # noqa: BLE001 - told together at the end
                 failures.append(f"round {number}: {type(problem).__name__}: {problem}")
-    assert not failures, f"{len(failures)} of {count} rounds:\n" + "\n".join(failures[:10])
+    assert not failures, f"{len(failures)} of {count} rounds:\n" + "\n".join(failures[:40])
     return results
 
 
@@ -243,13 +243,13 @@ class KilledRecorder:
         in_time = not any(b"did not answer" in line for line in ours)
         if not in_time:
             self.kills.append(ended_ns)
-        self.find_lost(recorded)
+        data = self.tool.report()
+        self.find_lost(recorded, sum(loss["count"] for loss in data["losses"] if loss["kind"] == "client.dropped"))
         if not in_time:
             done = self.tool.call("recover", self.tool.run_file)
             assert done.returncode == 0 and checked_steps(self.tool.export_jsonl()) == recorded, done.stderr
             return self, reader, 1
         assert not ours, err
-        data = self.tool.report()
         assert data["run"]["exit"]["exit_code"] == 9, self.kind
         kinds = collections.Counter(loss["kind"] for loss in data["losses"])
         assert not [kind for kind in kinds if kind.startswith("file.") and kind != "file.torn_tail"], kinds
@@ -257,14 +257,20 @@ class KilledRecorder:
         assert "run.emr.tail" not in left, left
         return self, reader, 0
 
-    def find_lost(self, recorded):
-        """Each step that is missing, as the time it was sent and the kill that cost it."""
+    def find_lost(self, recorded, dropped):
+        """Each step that is missing, as the time it was sent and the kill that cost it.
+
+        The client drops, and counts, what finds its socket full while no recorder is there.
+        """
         self.lost = []
         for number, sent_ns in sent_steps(self.log).items():
             if number in recorded:
                 continue
             before = [kill_ns - sent_ns for kill_ns in self.kills if kill_ns >= sent_ns - int(STEP_S * 1e9)]
-            assert before, f"{self.kind}: step {number} is missing although no kill came after it"
+            if not before:
+                dropped -= 1
+                assert dropped >= 0, f"{self.kind}: step {number} is missing, no kill came after it, and nobody counted it"
+                continue
             self.lost.append((number, sent_ns, sent_ns + min(before)))
 
 
@@ -355,6 +361,8 @@ def test_relay_killed_the_training_goes_on(tool):
         process, out, err, _ = run_with_kill(own, "epm-relay", moment)
         assert process.returncode == 9
         assert out == expected_out() and err == expected_err()
+        told = [i["text"] for i in own.report()["incidents"] if i["kind"] == "relay"]
+        assert len(told) == 1 and "was away for" in told[0] and "signal 9" in told[0], told
 
     all_rounds(tool, OTHER_ROUNDS, one_round)
 
