@@ -90,7 +90,7 @@ int Run(const Arguments& arguments) {
   if (!settings.ok()) {
     base::Error error = settings.error();
     error.what_to_do = "name another folder with -o; the training goes on without recording";
-    Fail(arguments, error, kExitRunFailed);
+    SayAtOnce("epochmeter: " + error.Message());
     return ExecPlainly(arguments.command);
   }
   return Launch(*settings);

@@ -81,6 +81,15 @@ void BecomeHelper(const char* name, const std::vector<int>& keep) {
   CloseAllBut(keep);
 }
 
+void DieWithin(unsigned seconds) {
+  ::signal(SIGALRM, SIG_DFL);
+  sigset_t one;
+  sigemptyset(&one);
+  sigaddset(&one, SIGALRM);
+  ::sigprocmask(SIG_UNBLOCK, &one, nullptr);
+  ::alarm(seconds);
+}
+
 void HideCommandLine(const char* name) {
   const base::Result<std::string> stat = base::ReadFile("/proc/self/stat");
   if (!stat.ok()) return;

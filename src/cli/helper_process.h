@@ -26,6 +26,8 @@ void PointToNull(int fd);
 // What a helper becomes after its fork: named so, deaf to the signals of the job, without a core
 // file of its own, and set going again by the launcher's death should it stand still then.
 void BecomeHelper(const char* name, const std::vector<int>& keep);
+// Ends this process by SIGALRM in so many seconds, whatever it then waits for.
+void DieWithin(unsigned seconds);
 // Shows `name` in place of the command line, which names the training.
 void HideCommandLine(const char* name);
 

@@ -278,7 +278,7 @@ class Launcher {
     const int64_t beat_ns = shared_->recorder.beat_ns;
     const bool finishing = shared_->recorder.finishing;
     recorder_.EndIfFaulty(now_ns, awake_.now_ns(), beat_ns,
-                          finishing ? 0 : (beat_ns == 0 ? kLongestOpeningNs : kLongestSilenceNs));
+                          finishing ? 0 : (beat_ns <= 0 ? kLongestOpeningNs : kLongestSilenceNs));
     output_.relay().EndIfFaulty(now_ns, awake_.now_ns(), 0, 0);
     if (recorder_.RestartIsDue(now_ns)) StartRecorder();
     if (output_.relay().RestartIsDue(now_ns)) StartRelay();
@@ -312,7 +312,7 @@ class Launcher {
   // the end to write.
   void ReplaceWhatStandsStill(int64_t now_ns) {
     const int64_t beat_ns = shared_->recorder.beat_ns;
-    if (beat_ns != 0 && now_ns - beat_ns > kSilentAtTheEndNs) {
+    if (beat_ns > 0 && now_ns - beat_ns > kSilentAtTheEndNs) {
       recorder_.End(HelperFault::kSilent, beat_ns);
     }
     for (HelperWatch* helper : {&recorder_, &output_.relay()}) {

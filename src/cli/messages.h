@@ -56,7 +56,7 @@ inline constexpr int kLongestGpuName = 96;
 // What a recorder tells the launcher, and the recorder after it, without a message: it stands when
 // the recorder is killed at any instant. In shared memory.
 struct RecorderWords {
-  std::atomic<int64_t> beat_ns = 0;  // of its loop, CLOCK_MONOTONIC; 0 while it opens the file
+  std::atomic<int64_t> beat_ns = 0;  // of its loop, CLOCK_MONOTONIC; not above 0 while it opens
   std::atomic<bool> finishing = false;
   std::atomic<uint64_t> events_received = 0;  // datagrams taken off the socket
   std::atomic<uint64_t> events_decoded = 0;   // of them, given to the writer

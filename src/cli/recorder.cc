@@ -13,7 +13,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
-#include <iterator>
 #include <memory>
 
 #include "base/clock.h"
@@ -22,7 +21,8 @@
 #include "cli/attach_target.h"
 #include "cli/clock_watch.h"
 #include "cli/core_keeper.h"
-#include "cli/event_receiver.h"
+#include "cli/event_intake.h"
+#include "cli/helper_process.h"
 #include "cli/live_print.h"
 #include "cli/log_capture.h"
 #include "cli/predecessor.h"
@@ -35,7 +35,6 @@
 #include "cli/writer_metrics.h"
 #include "collect/schedule.h"
 #include "collect/sources.h"
-#include "ingest/protocol.h"
 #include "model/registry.h"
 #include "runfile/file_system.h"
 #include "runfile/run_reader.h"
@@ -83,9 +82,8 @@ class Recorder {
 
  private:
   base::Result<> Open(const RecorderStart& start) {
-    const uint64_t lost_events = channels_.words == nullptr ? 0 : TakeLostEvents(*channels_.words);
     // First: the socket holds 10 events, and a file may take its time to be made.
-    EPM_ASSIGN(receiver_, EventReceiver::Start(channels_.event_socket, channels_.words));
+    EPM_ASSIGN(events_, EventIntake::Start(channels_.event_socket, channels_.words));
     EPM_ASSIGN(writer_, OpenWriter(start));
     if (settings_.print_ns > 0 || !settings_.print_path.empty()) MakePrinter();
     sink_ = std::make_unique<RecorderSink>(*writer_, printer_.get());
@@ -106,11 +104,8 @@ class Recorder {
     }
     run_began_ns_ = writer_->info() ? writer_->info()->anchor.mono_ns : info.anchor.mono_ns;
     sink_->Write(info);
-    if (lost_events > 0) TellLostEvents(lost_events, started_ns_, *sink_);
     if (start.replacement) TellReplaced(*start.replacement, started_ns_, *sink_);
-    decoder_ = std::make_unique<ingest::ProtocolDecoder>(
-        *registry_, *sink_,
-        ingest::ProtocolDecoder::Options{.not_before_ns = OldestEventNs(start)});
+    events_->Begin(*registry_, *sink_, {.not_before_ns = OldestEventNs(start)});
     capture_ = std::make_unique<LogCapture>(*sink_);
     sampler_ = SamplerLink::Make(*registry_, *sink_, settings_);
     clocks_ = std::make_unique<ClockWatch>(*sink_, info.anchor);
@@ -127,6 +122,7 @@ class Recorder {
     while (start.resume && !writer.ok() && runfile::MayPass(writer.error())) {
       pollfd news{.fd = channels_.control, .events = POLLIN, .revents = 0};
       const bool last = ::poll(&news, 1, kRetryMs) > 0;
+      if (channels_.words != nullptr) channels_.words->beat_ns = -base::MonotonicNs();
       writer = RecordWriter::Open(settings_.run_path, options);
       if (last) break;
     }
@@ -211,14 +207,13 @@ class Recorder {
   }
 
   void Step() {
-    Wait(backlog_.empty() ? NextDueNs() : base::MonotonicNs());
+    Wait(events_->HasBacklog() ? base::MonotonicNs() : NextDueNs());
     TakeControl();
     TakeCapture();
-    if (backlog_.empty()) backlog_ = receiver_->Take(&events_dropped_);
-    TakeEvents(base::MonotonicNs() + kEventsTurnNs);
+    events_->Take(base::MonotonicNs() + kEventsTurnNs);
     const int64_t now_ns = base::MonotonicNs();
     if (channels_.words != nullptr) channels_.words->beat_ns = now_ns;
-    if (now_ns - dropped_told_ns_ >= base::kNsPerSecond) TellDropped(now_ns);
+    events_->TellDropped(now_ns);
     for (const std::string& list : sink_->TakeNamedGpus()) {
       for (const std::string_view name : base::Split(list, ',')) {
         sampler_->NameGpu(std::string(base::Trim(name)));
@@ -239,7 +234,7 @@ class Recorder {
     const timespec timeout{.tv_sec = wait_ns / base::kNsPerSecond,
                            .tv_nsec = wait_ns % base::kNsPerSecond};
     pollfd polls[] = {
-        {.fd = receiver_->wake_fd(), .events = POLLIN, .revents = 0},
+        {.fd = events_->wake_fd(), .events = POLLIN, .revents = 0},
         {.fd = control_open_ ? channels_.control : -1, .events = POLLIN, .revents = 0},
         {.fd = channels_.capture, .events = POLLIN, .revents = 0},
         {.fd = sampler_->fd(), .events = POLLIN, .revents = 0},
@@ -300,17 +295,8 @@ class Recorder {
     if (schedule_) schedule_->RunAtEnd(ended_ns_);
     writer_->FlushSoon();
     if (!LauncherTellsTheEnd()) finished_ = true;
+    // Nobody else ends us when the disk stands still.
     if (launcher_gone_) DieWithin(kOutlivedLauncherS);
-  }
-
-  // Nobody else ends us when the disk stands still.
-  static void DieWithin(unsigned seconds) {
-    ::signal(SIGALRM, SIG_DFL);
-    sigset_t one;
-    sigemptyset(&one);
-    sigaddset(&one, SIGALRM);
-    ::sigprocmask(SIG_UNBLOCK, &one, nullptr);
-    ::alarm(seconds);
   }
 
   void SampleBoundary(int64_t now_ns) {
@@ -330,50 +316,16 @@ class Recorder {
     }
   }
 
-  // Takes from the backlog, for some time only: a flood must not keep us from the rest.
-  void TakeEvents(int64_t until_ns) {
-    const int64_t now_ns = base::MonotonicNs();
-    size_t taken = 0;
-    for (const Datagram& datagram : backlog_) {
-      if (taken % 64 == 63 && base::MonotonicNs() > until_ns) break;
-      ++taken;
-      const std::optional<int32_t> sender =
-          datagram.pid > 0 ? std::optional<int32_t>(datagram.pid) : std::nullopt;
-      decoder_->Decode(datagram.bytes, now_ns, sender);
-    }
-    backlog_.erase(backlog_.begin(), backlog_.begin() + static_cast<std::ptrdiff_t>(taken));
-    decoder_->Flush(now_ns);
-    if (channels_.words != nullptr) channels_.words->events_decoded += taken;
-  }
-
-  // What was not told yet; a flood may end with us, so it is not left to the end.
-  void TellDropped(int64_t now_ns) {
-    const uint64_t fresh = events_dropped_ - std::exchange(dropped_told_, events_dropped_);
-    if (fresh == 0) return;
-    dropped_told_ns_ = now_ns;
-    sink_->Write(model::Loss{.t_ns = now_ns,
-                             .severity = model::LossSeverity::kDataLoss,
-                             .kind = "recorder.events_dropped",
-                             .count = fresh,
-                             .detail = "client events that came faster than they could be taken",
-                             .help = "Send fewer events, or give the recorder a core."});
-  }
-
   int Finish() {
     if (channels_.words != nullptr) channels_.words->finishing = true;
     TakeCapture();
     // The launcher waits two seconds for the file's end, however much a flood has left.
     const int64_t until_ns = base::MonotonicNs() + kLastEventsNs;
-    TakeEvents(until_ns);
-    std::vector<Datagram> last = receiver_->Drain(until_ns, &events_dropped_);
-    std::move(last.begin(), last.end(), std::back_inserter(backlog_));
-    TakeEvents(until_ns);
-    events_dropped_ += backlog_.size();
+    events_->Drain(until_ns);
     sampler_->Stop();
     clocks_->Look();
-    decoder_->Flush(base::MonotonicNs(), true);
+    events_->Finish(base::MonotonicNs());
     capture_->Finish(base::MonotonicNs());
-    TellDropped(base::MonotonicNs());
     const base::Result<> result = writer_->Finish(end_);
     printer_.reset();
     if (!result.ok()) {
@@ -415,9 +367,8 @@ class Recorder {
   std::unique_ptr<LivePrinter> printer_;
   std::unique_ptr<RecorderSink> sink_;
   std::unique_ptr<model::Registry> registry_;
-  std::unique_ptr<ingest::ProtocolDecoder> decoder_;
   std::unique_ptr<LogCapture> capture_;
-  std::unique_ptr<EventReceiver> receiver_;
+  std::unique_ptr<EventIntake> events_;
   std::unique_ptr<SamplerLink> sampler_;
   std::unique_ptr<CoreKeeper> cores_;
   std::unique_ptr<ClockWatch> clocks_;
@@ -429,9 +380,6 @@ class Recorder {
   int64_t leave_at_ns_ = 0;  // 0: at the training's end
   int64_t started_ns_ = 0, run_began_ns_ = 0, ended_ns_ = 0;
   bool resumed_ = false;
-  std::vector<Datagram> backlog_;  // received, not yet understood
-  uint64_t events_dropped_ = 0, dropped_told_ = 0;
-  int64_t dropped_told_ns_ = 0;
   bool control_open_ = true, launcher_gone_ = false, ended_ = false, finished_ = false;
   model::RunEnd end_;
 };

@@ -126,7 +126,7 @@ class StreamMoverTest : public ::testing::Test {
       if (mover == 0) MoveUntilTheEnd(stream, page_);
       if (killed >= Kills()) page_.stop = true;
       if (!page_.stop) {
-        ::usleep(200 + random() % 1500);
+        ::usleep(static_cast<useconds_t>(200 + random() % 1500));
         ::kill(mover, SIGKILL);
       }
       ::waitpid(mover, &status, 0);
