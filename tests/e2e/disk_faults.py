@@ -101,6 +101,19 @@ def longest_gap_s(times):
     return max((b - a for a, b in zip(times, times[1:])), default=0.0)
 
 
+def longest_loss_s(sent, recorded):
+    """The longest time between two recorded steps, or the last one and the end, in which steps were lost."""
+    longest_ns = 0
+    before_ns, lost = min(sent.values()), False
+    for number, t_ns in sorted(sent.items()):
+        if number in recorded:
+            longest_ns = max(longest_ns, t_ns - before_ns if lost else 0)
+            before_ns, lost = t_ns, False
+        else:
+            lost = True
+    return max(longest_ns, max(sent.values()) - before_ns if lost else 0) / 1e9
+
+
 def in_parallel(work, items, at_once=16):
     """All results; the first failure is raised when all have ended."""
     with concurrent.futures.ThreadPoolExecutor(at_once) as pool:

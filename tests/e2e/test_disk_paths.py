@@ -64,15 +64,18 @@ def test_a_read_only_mount_is_said_once(tmp_path):
     assert "Read-only file system" in ours(done.stderr)[0] and not tool.run_file.exists()
 
 
-@pytest.mark.parametrize("name", MAGICS)
-def test_network_file_systems_are_named_and_work(tmp_path, name):
-    tool = FaultyTool(tmp_path, f"magic * 0 * magic={MAGICS[name]}")
+def check_network(folder, name):
+    tool = FaultyTool(folder, f"magic * 0 * magic={MAGICS[name]}")
     assert tool.record(*tool.steps(5, 0.01, 2, 3)).returncode == 3
     data = tool.report()
     assert data["run"]["attributes"]["run_folder_file_system"] == name
     assert recorded_steps(tool.export_jsonl()) == set(range(1, 11))
-    doctor = tool.call("doctor", "--no-gpu", "--dir", tmp_path)
+    doctor = tool.call("doctor", "--no-gpu", "--dir", folder)
     assert f"the folder of runs is on {name}".encode() in doctor.stdout, doctor.stdout
+
+
+def test_network_file_systems_are_named_and_work(tmp_path):
+    in_parallel(lambda name: check_network(tmp_path / name, name), MAGICS)
 
 
 @pytest.mark.parametrize("error", ["ENOLCK", "EOPNOTSUPP"])
@@ -101,8 +104,11 @@ def test_a_file_server_that_forgot_the_open_files_is_survived(tmp_path):
     assert not [loss for loss in tool.report()["losses"] if loss["severity"] != "info"]
 
 
-def begin(tool, seconds=6):
-    process = tool.start(*tool.steps(seconds * 10, 0.1, 1, 3), flags=["-q"])
+STEPS = 30
+
+
+def begin(tool):
+    process = tool.start(*tool.steps(STEPS, 0.1, 1, 3), flags=["-q"])
     wait_until(lambda: any(c.wrote_all() and c.path.endswith(".tail") for c in tool.calls()))
     return process
 
@@ -121,7 +127,7 @@ def test_a_second_writer_is_refused_and_writes_nothing(tmp_path):
     assert recover.returncode != 0 and b"another process" in recover.stderr
     assert tool.run_file.read_bytes() == before
     assert process.wait(timeout=30) == 3
-    assert recorded_steps(tool.export_jsonl()) == set(range(1, 61))
+    assert recorded_steps(tool.export_jsonl()) == set(range(1, STEPS + 1))
 
 
 def test_the_same_run_id_on_two_hosts_gives_two_files(tmp_path):
@@ -138,17 +144,17 @@ def test_the_same_run_id_on_two_hosts_gives_two_files(tmp_path):
     assert not results[0][0].report()["losses"]
 
 
-@pytest.mark.parametrize("how", ["folder renamed", "file deleted", "file replaced"])
-def test_what_happens_to_the_path_never_mixes_runs(tmp_path, how):
-    tool = FaultyTool(tmp_path / "inner")
+def check_path(tmp_path, how):
+    tool = FaultyTool(tmp_path)
+    (tmp_path / "in").mkdir()
+    tool.run_file = tmp_path / "in" / "run.emr"
     process = begin(tool)
     if how == "folder renamed":
-        (tmp_path / "inner").rename(tmp_path / "moved")
-        tool.run_file = tmp_path / "moved" / "run.emr"
+        (tmp_path / "in").rename(tmp_path / "to")
+        tool.run_file = tmp_path / "to" / "run.emr"
         assert process.wait(timeout=30) == 3
-        assert list((tmp_path / "moved").glob("run.emr.*")) == []
-        other = FaultyTool(tmp_path / "reader")
-        assert recorded_steps(other.export_jsonl(tool.run_file)) == set(range(1, 61))
+        assert list((tmp_path / "to").glob("run.emr.*")) == []
+        assert recorded_steps(tool.export_jsonl()) == set(range(1, STEPS + 1))
         return
     tool.run_file.unlink()
     other = FaultyTool(tmp_path / "other")
@@ -163,7 +169,12 @@ def test_what_happens_to_the_path_never_mixes_runs(tmp_path, how):
         assert not other.report()["losses"]
     else:
         steps = recorded_steps(tool.export_jsonl())
-        assert steps == set(range(1, 61)), "its tail still has all"
+        assert steps == set(range(1, STEPS + 1)), "its tail still has all"
+
+
+def test_no_path_mixes_runs(tmp_path):
+    hows = ["folder renamed", "file deleted", "file replaced"]
+    in_parallel(lambda item: check_path(tmp_path / str(item[0]), item[1]), list(enumerate(hows)))
 
 
 def test_readers_without_rights_or_with_half_of_the_files(tmp_path):
@@ -189,7 +200,7 @@ def test_readers_without_rights_or_with_half_of_the_files(tmp_path):
 def test_a_reader_that_stands_still_never_holds_the_writer(tmp_path):
     """It has the file open and is stopped; the writer takes no notice."""
     tool = FaultyTool(tmp_path)
-    process = begin(tool, 5)
+    process = begin(tool)
     pinned = [open(tool.run_file, "rb"), open(tool.tmp / "run.emr.tail", "rb")]
     pinned[1].read(100)
     stopped = subprocess.Popen([BINARY, "export", str(tool.run_file), "-f", "jsonl"], stdout=subprocess.PIPE,
@@ -200,7 +211,7 @@ def test_a_reader_that_stands_still_never_holds_the_writer(tmp_path):
         calls = [c for c in tool.calls() if c.path.endswith(".tail")]
         waits = [b.t_ns - a.t_ns for a, b in zip(calls, calls[1:]) if (a.kind, b.kind) == ("write", "sync")]
         assert len(waits) > 3 and max(waits) < 1e9
-        assert recorded_steps(tool.export_jsonl()) == set(range(1, 51))
+        assert recorded_steps(tool.export_jsonl()) == set(range(1, STEPS + 1))
         locks = [c for c in tool.calls() if c.kind == "lock"]
         assert len(locks) == 1, "one lock at the start, which no reader takes"
     finally:
