@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 
 #include <cmath>
+#include <cstddef>
 #include <cstdlib>
 #include <filesystem>
 #include <limits>
@@ -113,6 +114,28 @@ void CallRest(epochmeter_run* run) {
   epochmeter_phase_end(run, "eval", nullptr, 0);
   epochmeter_exception(run, "CUDA error", "out of memory");
   epochmeter_train_end(run, "failed");
+}
+
+TEST_F(CClient, RingsForBeginsAndEndsAndNotForSteps) {
+  Receiver receiver(path_);
+  const base::UniqueFd bell(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  path_.copy(address.sun_path + 1, sizeof address.sun_path - 2);
+  const auto size = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + path_.size());
+  ASSERT_EQ(::bind(bell.get(), reinterpret_cast<const sockaddr*>(&address), size), 0);
+  epochmeter_open(run_.get(), "mine");
+  epochmeter_train_begin(run_.get(), 1, 2, 8);
+  epochmeter_epoch_begin(run_.get(), 0, 0);
+  epochmeter_step(run_.get(), 8, nullptr, 0);
+  epochmeter_step(run_.get(), 8, nullptr, 0);
+  epochmeter_epoch_end(run_.get(), 0, nullptr, 0);
+  epochmeter_train_end(run_.get(), "completed");
+  int rings = 0;
+  char byte = 0;
+  while (::recv(bell.get(), &byte, sizeof byte, 0) == 0) ++rings;
+  EXPECT_EQ(rings, 4);
+  EXPECT_EQ(Decoded(receiver.Take()).size(), 7U);
 }
 
 TEST_F(CClient, EachCallIsAnEventThatTheRecorderTakes) {
