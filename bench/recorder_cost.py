@@ -44,6 +44,8 @@ def train(processes):
     """One process, or a launcher with eight ranks that have workers, all of them asleep."""
     if processes == 1:
         os.execvp("sleep", ["sleep", "100000"])
+    os.setpgrp()  # ends with its ranks and workers
+    signal.signal(signal.SIGTERM, lambda *_: os.killpg(0, signal.SIGKILL))
     workers = (processes - 1) // 8 - 1
     for rank in range(8):
         subprocess.Popen([sys.executable, HERE, "--rank", str(workers)],
@@ -116,8 +118,9 @@ def periods(build, run_file):
     slow = {}
     for line in done.stdout.splitlines():
         record = json.loads(line)
-        if record.get("state") in ("slowed", "restored", "off", "exceeded"):
-            slow[record["name"]] = record.get("period_s", record["state"])
+        fields = record.get("fields", {})
+        if record.get("event") == "source" and fields.get("state") in ("slowed", "restored", "off", "exceeded"):
+            slow[record["name"]] = round(fields["period_s"], 3) if "period_s" in fields else fields["state"]
     return slow
 
 

@@ -13,6 +13,8 @@ namespace {
 constexpr size_t kCostWindow = 8;
 // Of its period, for one reading of a vital source.
 constexpr double kVitalRatio = 0.01;
+// Of a limit: what takes less is left alone, since nothing is gained by it.
+constexpr double kLeastShare = 0.005;
 constexpr std::array<int64_t, 13> kStepsMs = {
     100, 200, 500, 1000, 2000, 5000, 10000, 20'000, 30'000, 60'000, 120000, 300'000, 600'000};
 
@@ -81,7 +83,7 @@ std::vector<int64_t> PlanPeriods(std::span<const Demand> demands, const BudgetLi
     }
     if (sum.cpu <= 1 && sum.driver <= 1) return periods_ns;
     std::optional<size_t> dearest;
-    double most = 0;
+    double most = kLeastShare;
     for (size_t i = 0; i < demands.size(); ++i) {
       const bool fixed = demands[i].vital || periods_ns[i] == kOff ||
                          Next(demands[i], periods_ns[i]) == periods_ns[i];

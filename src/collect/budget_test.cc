@@ -64,6 +64,12 @@ TEST(PlanPeriods, WhatIsOfNoUseWhenSlowerIsOffWhenItDoesNotFit) {
   EXPECT_THAT(PlanSeconds(demands, {.cpu_ratio = 0.01}), ElementsAre(1, 1));
 }
 
+TEST(PlanPeriods, WhatTakesNextToNothingIsLeftAlone) {
+  EXPECT_THAT(PlanSeconds({Of(1, 60, 9000, true), Of(1, 0, 1), Of(1, 60, 1), Of(1, 60, 10)},
+                          {.cpu_ratio = 0.001}),
+              ElementsAre(1, 1, 1, 2));
+}
+
 TEST(PlanPeriods, WithoutLimitsNothingIsSlower) {
   EXPECT_THAT(PlanSeconds({Of(1, 60, 900000), Of(1, 0, 900000), Of(1, 60, 900000, true)}, {}),
               ElementsAre(1, 1, 1));

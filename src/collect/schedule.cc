@@ -2,6 +2,7 @@
 #include "collect/schedule.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <array>
@@ -38,6 +39,13 @@ enum Self : size_t { kDuration, kSuccess, kLag };
 
 // The last multiple of `period_ns` that is not after `t_ns`.
 int64_t InstantBefore(int64_t t_ns, int64_t period_ns) { return t_ns - t_ns % period_ns; }
+
+// How often the kernel took the CPU from this thread.
+int64_t Preemptions() {
+  rusage usage{};
+  ::getrusage(RUSAGE_THREAD, &usage);
+  return usage.ru_nivcsw;
+}
 
 struct Entry {
   const SourceDef* def = nullptr;
@@ -174,11 +182,15 @@ class RealSchedule : public Schedule {
                                   model::Samples& out) {
     const int64_t wall_ns = context_.env.monotonic_ns();
     const int64_t cpu_ns = context_.env.thread_cpu_ns();
+    const int64_t preemptions = context_.nvml != nullptr ? Preemptions() : 0;
     const size_t first = out.values.size();
     const base::Result<> result = SampleOnce(entry, turn, out);
     const int64_t wall_cost_ns = context_.env.monotonic_ns() - wall_ns;
-    const ReadingCost cost{.cpu_ns = context_.env.thread_cpu_ns() - cpu_ns,
-                           .driver_ns = context_.nvml != nullptr ? wall_cost_ns : 0};
+    ReadingCost cost{.cpu_ns = context_.env.thread_cpu_ns() - cpu_ns, .driver_ns = 0};
+    // Of a reading that others interrupted, the wall time says how busy the machine is.
+    if (context_.nvml != nullptr) {
+      cost.driver_ns = Preemptions() == preemptions ? wall_cost_ns : cost.cpu_ns;
+    }
     plan_.NoteRead(cost);
     if (result.ok()) {
       Recover(entry, now_ns, out, first);
@@ -259,12 +271,15 @@ class RealSchedule : public Schedule {
     }
   }
 
-  static Demand DemandOf(const Entry& entry) {
+  // A vital source is cheap, but for its first readings, which find everything out: they don't
+  // count.
+  Demand DemandOf(const Entry& entry) const {
+    const bool young = entry.def->vital && !planned_;
     return {.base_ns = entry.base_period_ns,
             .longest_ns = entry.def->longest_ns,
             .vital = entry.def->vital,
             .worth = entry.def->worth,
-            .cost = entry.costs.Usual().value_or(ReadingCost{})};
+            .cost = young ? ReadingCost{} : entry.costs.Usual().value_or(ReadingCost{})};
   }
 
   void Plan(int64_t now_ns) {
@@ -275,6 +290,7 @@ class RealSchedule : public Schedule {
       periods_ns.push_back(entry.period_ns);
     }
     periods_ns = plan_.Make(now_ns, demands, periods_ns);
+    planned_ = true;
     for (size_t i = 0; i < entries_.size(); ++i) {
       if (periods_ns[i] != entries_[i].period_ns) SetPeriod(entries_[i], periods_ns[i], now_ns);
     }
@@ -356,6 +372,7 @@ class RealSchedule : public Schedule {
   model::SeriesId lag_ = 0;
   std::vector<Entry> entries_;
   PeriodPlan plan_;
+  bool planned_ = false;
   bool exceeded_ = false;
   std::optional<int64_t> last_epoch_ns_;
   std::optional<int64_t> pending_epoch_ns_;  // a reading that was asked for too soon

@@ -4,18 +4,25 @@ import pathlib
 import time
 
 import pytest
-from conftest import ROOT, find_helper
+from conftest import ROOT, Tool, find_helper
 
 GPUS = 8
-SECONDS = 7  # the first plan is made after three
 
 
 def cpu_s(pid):
-    return sum(int((task / "schedstat").read_text().split()[0]) for task in pathlib.Path(f"/proc/{pid}/task").iterdir()) / 1e9
+    tasks = pathlib.Path(f"/proc/{pid}/task").iterdir()
+    return sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1e9
 
 
-def gpu_events(records):
-    return [r for r in records if r.get("kind") == "source" and r.get("state") in ("slowed", "restored", "off")]
+def core_ratio(pid):
+    before, begin = cpu_s(pid), time.monotonic()
+    time.sleep(1.5)
+    return (cpu_s(pid) - before) / (time.monotonic() - begin)
+
+
+def changed_periods(records):
+    return {r["name"]: r["fields"] for r in records
+            if r.get("event") == "source" and r["fields"].get("state") in ("slowed", "restored", "off")}
 
 
 @pytest.fixture
@@ -24,36 +31,36 @@ def eight_gpus(tool, replay_library):
                     EPOCHMETER_REPLAY_LATENCY="1")
 
 
-def test_eight_gpus_are_read_within_the_budget(tool, eight_gpus):
-    run = tool.start("sleep", str(SECONDS), env=eight_gpus)
-    sampler = find_helper(run.pid, "epm-sampler")
-    time.sleep(4.2)
-    before, begin = cpu_s(sampler), time.monotonic()
-    time.sleep(2.0)
-    ratio = (cpu_s(sampler) - before) / (time.monotonic() - begin)
-    assert run.wait(timeout=20) == 0
-    # Without the budget it is 5 % and more; a debug build and its first readings are dearer than 0.5 %.
-    assert ratio < 0.02
-    slowed = {e["name"]: e for e in gpu_events(tool.export_jsonl())}
+def test_eight_gpus_are_read_within_the_budget_and_without_one_as_often_as_can_be(tool, eight_gpus):
+    (tool.tmp / "free").mkdir()
+    free = Tool(tool.tmp / "free")
+    runs = [tool.start("sleep", "60", env=eight_gpus),
+            free.start("sleep", "60", flags=["--cpu-budget", "off"], env=eight_gpus)]
+    try:
+        sampler = find_helper(runs[0].pid, "epm-sampler")
+        # Without a budget it is 5 % of a core. The first plan is made after three seconds, of which a busy machine
+        # makes more; a debug build is dearer than 0.5 %.
+        deadline = time.monotonic() + 30
+        while (ratio := core_ratio(sampler)) > 0.02:
+            assert time.monotonic() < deadline, ratio
+    finally:
+        for run in runs:
+            run.terminate()
+            run.communicate(timeout=30)
+    slowed = changed_periods(tool.export_jsonl())
     assert slowed["gpu.activity"]["state"] == "slowed"
-    assert slowed["gpu.activity"]["period_s"] >= 5
+    assert slowed["gpu.activity"]["period_s"] > slowed["gpu.activity"]["usual_period_s"]
     assert "gpu.utilization" not in slowed
     report = tool.report()
     lines = [n for n in report["not_measured"] if "--cpu-budget" in n["reason"]]
     assert len(lines) == 1 and "gpu.activity each" in lines[0]["subject"]
-    for gpu in report["total"]["gpus"] if "total" in report else report["gpus"]:
-        assert gpu["utilization_ratio"]["count"] >= SECONDS - 2
-        assert gpu["energy_j"] == pytest.approx(600.0 * SECONDS, rel=0.25)
+    assert len(report["gpus"]) == GPUS
+    assert changed_periods(free.export_jsonl()) == {}
 
 
-def test_without_a_budget_nothing_is_read_less(tool, eight_gpus):
-    assert tool.record("sleep", "4.5", flags=["--cpu-budget", "off"], env=eight_gpus).returncode == 0
-    assert gpu_events(tool.export_jsonl()) == []
-
-
-@pytest.mark.parametrize("word", ["0", "-1", "101", "fast", "0.5%%"])
-def test_a_budget_that_is_none_is_refused_before_anything_starts(tool, word):
-    done = tool.record("touch", tool.tmp / "started", flags=[f"--cpu-budget={word}"])
-    assert done.returncode == 2
-    assert "such as 0.5%, or off" in done.stderr.decode()
+def test_a_budget_that_is_none_is_refused_before_anything_starts(tool):
+    for word in ("0", "-1", "101", "fast", "0.5%%"):
+        done = tool.record("touch", tool.tmp / "started", flags=[f"--cpu-budget={word}"])
+        assert done.returncode == 125
+        assert "such as 0.5%, or off" in done.stderr.decode()
     assert not (tool.tmp / "started").exists()
