@@ -327,8 +327,8 @@ class Launcher {
            base::MonotonicNs() < deadline_ns) {
       WaitBriefly();
     }
-    if (!recorder_.alive()) return;
-    ::kill(recorder_.pid(), SIGKILL);
+    if (!recorder_.alive() && !recorder_.waits_for_restart()) return;
+    if (recorder_.alive()) ::kill(recorder_.pid(), SIGKILL);
     SayAtOnce("epochmeter: the recorder did not answer for " +
               base::FormatDuration(base::SecondsFromNs(kRecorderFinishNs)) + " and was ended; " +
               settings_.run_path + " has what had reached the disk");

@@ -101,6 +101,7 @@ StreamMover::Step StreamMover::PassOn() {
   if (n <= 0) {
     not_written_bytes_ += most;
     Discard(most);
+    if (copied > 0) SendCopy(copied);  // what was printed, and the count
     return Step::kMoved;
   }
   in_hand_ -= std::min(in_hand_, static_cast<size_t>(n));
