@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures what one step costs the training: python3 bench/python_step_cost.py [STEPS]
 
+The row "socket emptied" is the cost of a step event whose receiver keeps up.
 Prints the cost per turn of steps(), above that of the bare loop, in microseconds: with a receiver
 that keeps up, with one that is full, with none, with recording off, and the parts that are called
 alone. First what passed, then the CPU time of it, which other work on the machine touches less; the
@@ -95,6 +96,45 @@ def paced() -> Figures:
     return (
         statistics.quantiles(ours, n=10)[0],
         statistics.median(ours),
+        statistics.quantiles(computed, n=10)[0],
+        statistics.median(computed),
+    )
+
+
+def emptied(path: str) -> Figures:
+    """As measure(): steps in groups of eight, after each of which the socket is emptied, unmeasured.
+
+    So the receiver keeps up, and takes no core, whatever else the machine does.
+    """
+    import epochmeter
+    from epochmeter import _state
+
+    group = 8
+    receiver = full_receiver(path)
+    receiver.setblocking(False)
+    receiver.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+    os.environ["EPOCHMETER_SOCKET"] = path
+    passed: List[float] = []
+    computed: List[float] = []
+    began = cpu_began = 0.0
+    for number in epochmeter.steps(range(group * 500 * rounds), epoch=0):
+        if number % group == 0:
+            if number:
+                computed.append((time.thread_time() - cpu_began) / group * 1e6)
+                passed.append((time.perf_counter() - began) / group * 1e6)
+            try:
+                while True:
+                    receiver.recv(9000)
+            except BlockingIOError:
+                pass
+            began, cpu_began = time.perf_counter(), time.thread_time()
+        epochmeter.log(loss=LOSS)
+    _state.leave()
+    receiver.close()
+    os.unlink(path)
+    return (
+        statistics.quantiles(passed, n=10)[0],
+        statistics.median(passed),
         statistics.quantiles(computed, n=10)[0],
         statistics.median(computed),
     )
@@ -228,13 +268,12 @@ def show_lost(name: str, steps: int, base: Figures) -> None:
     recorder = _state.join()
     assert recorder is not None
     sender = recorder._sender
-    dropped, made, waiting = sender.dropped, sender._seq, len(sender._backlog)
+    dropped, made = sender.dropped, sender._seq
     show(f"steps() with log(loss=...), {name}", measure(logged, steps), base)
     lost, made = sender.dropped - dropped, sender._seq - made
-    left = len(sender._backlog) - waiting
     print(
         f"  {name}: lost {lost} of {made} events, exceptions {_quiet.faults()}; "
-        f"{left} more wait for room, the next event tells {sender.dropped} lost in all"
+        f"{len(sender._backlog)} wait for room, the next event tells {sender.dropped} lost in all"
     )
 
 
@@ -311,7 +350,11 @@ def main() -> None:
     print(f"{'us per step, above the bare loop':<46}{'best':>8}{'median':>8}{'CPU':>8}{'median':>8}")
     show("steps(), recording off", measure(looped, steps), base)
     show("  the system call alone", measure(raw(path), steps), base)
+    show("steps() with log(loss=...), socket emptied", emptied(os.path.join(folder, "own")))
     os.environ["EPOCHMETER_SOCKET"] = path
+    from epochmeter import _state
+
+    _state.join(again=True)
     show("steps()", measure(looped, steps), base)
     show("steps() with log(loss=...)", measure(logged, steps), base)
     show("  the step event alone", measure(sent, steps), base)
