@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/network_folder.h"
 #include "base/strings.h"
+#include "cli/disk_watch.h"
 #include "cli/say.h"
 #include "runfile/frame.h"
 #include "runfile/pending.h"
@@ -73,42 +74,11 @@ size_t SizeOf(const model::Record& record) {
   return bytes;
 }
 
-// For how long a disk must take everything before it counts as well again.
-constexpr int64_t kWellNs = 5 * base::kNsPerSecond;
-// A disk that fails again and again is told of once in this time.
-constexpr int64_t kTellFailureNs = 60 * base::kNsPerSecond;
-
 std::string ParentOf(const std::string& path) {
   const size_t slash = path.rfind('/');
   if (slash == std::string::npos) return ".";
   return slash == 0 ? "/" : path.substr(0, slash);
 }
-
-// A time in which the disk did not take records, in one piece or with short breaks.
-struct DiskFailure {
-  int64_t since_ns = 0;  // 0: there is none
-  int64_t last_ns = 0;
-  int64_t well_ns = 0;  // the first flush after the last failed one; 0: there was none yet
-  int64_t attempts = 0;
-  std::string reason;
-
-  model::Event AsEvent(int64_t now_ns) const {
-    const double lasted_s = base::SecondsFromNs((well_ns == 0 ? now_ns : well_ns) - since_ns);
-    return {
-        .t_ns = since_ns,
-        .kind = model::EventKind::kSource,
-        .rank = {},
-        .epoch = {},
-        .step = {},
-        .name = "recorder.disk",
-        .fields = {{.key = "state", .value = std::string("failed")},
-                   {.key = "duration_s", .value = lasted_s},
-                   {.key = "attempts", .value = attempts},
-                   {.key = "detail",
-                    .value = "the disk did not take records for " + base::FormatDuration(lasted_s) +
-                             " (" + reason + "); they waited in memory"}}};
-  }
-};
 
 class ThreadedWriter : public RecordWriter {
  public:
@@ -162,7 +132,7 @@ class ThreadedWriter : public RecordWriter {
     Join();
     if (writer_ == nullptr) return opening_->error();
     WriteQueued();
-    if (failure_.since_ns != 0) writer_->Write(failure_.AsEvent(base::MonotonicNs()));
+    if (const auto failure = disk_.Last(base::MonotonicNs())) writer_->Write(*failure);
     lock_told_ = true;  // no record after the end
     base::Result<> finished = writer_->Finish(end);
     TellNews();
@@ -284,10 +254,9 @@ class ThreadedWriter : public RecordWriter {
     // Asked for sooner, not more often than this: clients may send epochs in a loop.
     wake_.wait_for(lock, std::chrono::nanoseconds(kShortestPeriodNs), [this] { return stopping_; });
     // A disk that failed is asked soon whether it is well again, also a slow one.
-    const bool failing = failure_.since_ns != 0 && failure_.well_ns == 0;
-    wake_.wait_for(lock,
-                   std::chrono::nanoseconds(slow_ && !failing ? kSlowPeriodNs : kFlushPeriodNs),
-                   [this] { return stopping_ || flush_soon_; });
+    wake_.wait_for(
+        lock, std::chrono::nanoseconds(slow_ && !disk_.failing() ? kSlowPeriodNs : kFlushPeriodNs),
+        [this] { return stopping_ || flush_soon_; });
     flush_soon_ = false;
     return !stopping_;
   }
@@ -317,41 +286,13 @@ class ThreadedWriter : public RecordWriter {
 
   // Says when the disk fails or becomes slow, and when it is well again.
   void Judge(const base::Result<>& flushed) {
-    const int64_t now_ns = base::MonotonicNs();
-    if (flushed.ok()) {
-      NoteWell(now_ns);
-    } else {
-      NoteFailed(flushed.error(), now_ns);
-    }
+    const auto failure = disk_.Note(flushed, writer_->stats().last_flush_ns, base::MonotonicNs());
+    if (failure) writer_->Write(*failure);
     const bool slow = writer_->stats().last_flush_ns > kSlowFlushNs;
     slow_in_a_row_ = slow ? slow_in_a_row_ + 1 : 0;
     const bool now_slow = slow_in_a_row_ >= kSlowFlushesInARow || (slow_ && slow);
     if (now_slow != slow_) TellPeriod(now_slow);
     slow_ = now_slow;
-  }
-
-  void NoteFailed(const base::Error& error, int64_t now_ns) {
-    if (failure_.since_ns == 0) {
-      failure_.since_ns = now_ns - writer_->stats().last_flush_ns;
-      failure_.reason = error.why.empty() ? error.what : error.why;
-      failure_told_ = told_ns_ == 0 || now_ns - told_ns_ > kTellFailureNs;
-      if (failure_told_) {
-        told_ns_ = now_ns;
-        SayAtOnce("epochmeter: " + error.Message() + "; recording goes on in memory");
-      }
-    }
-    failure_.last_ns = now_ns;
-    failure_.well_ns = 0;
-    ++failure_.attempts;
-  }
-
-  void NoteWell(int64_t now_ns) {
-    if (failure_.since_ns == 0) return;
-    if (failure_.well_ns == 0) failure_.well_ns = now_ns;
-    if (now_ns - failure_.last_ns < kWellNs) return;
-    writer_->Write(failure_.AsEvent(now_ns));
-    if (failure_told_) SayAtOnce("epochmeter: the disk takes records again");
-    failure_ = {};
   }
 
   void TellPeriod(bool slow) {
@@ -386,9 +327,8 @@ class ThreadedWriter : public RecordWriter {
   bool flush_soon_ = false;
   bool stopping_ = false;
   std::condition_variable wake_;
-  DiskFailure failure_;  // this and what follows: of the thread
-  int64_t told_ns_ = 0;  // when a failure was told last
-  bool failure_told_ = false, kept_tail_told_ = false, lock_told_ = false;
+  DiskWatch disk_;  // this and what follows: of the thread
+  bool kept_tail_told_ = false, lock_told_ = false;
   std::string told_path_;
   bool slow_ = false;
   int slow_in_a_row_ = 0;
