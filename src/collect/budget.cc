@@ -13,6 +13,8 @@ namespace {
 constexpr size_t kCostWindow = 8;
 // Of its period, for one reading of a vital source.
 constexpr double kVitalRatio = 0.01;
+// Of a limit, at most, for vital sources: at a short interval they would leave nothing to others.
+constexpr double kMostForVital = 0.5;
 // Of a limit: what takes less is left alone, since nothing is gained by it.
 constexpr double kLeastShare = 0.005;
 constexpr std::array<int64_t, 13> kStepsMs = {
@@ -75,12 +77,15 @@ std::vector<int64_t> PlanPeriods(std::span<const Demand> demands, const BudgetLi
     periods_ns.push_back(demand.vital ? VitalPeriod(demand, limits) : demand.base_ns);
   }
   for (;;) {
-    Load sum;
+    Load sum, vital;
     for (size_t i = 0; i < demands.size(); ++i) {
       const Load load = LoadOf(demands[i], periods_ns[i], limits);
-      sum.cpu += load.cpu;
-      sum.driver += load.driver;
+      Load& part = demands[i].vital ? vital : sum;
+      part.cpu += load.cpu;
+      part.driver += load.driver;
     }
+    sum.cpu += std::min(vital.cpu, kMostForVital);
+    sum.driver += std::min(vital.driver, kMostForVital);
     if (sum.cpu <= 1 && sum.driver <= 1) return periods_ns;
     std::optional<size_t> dearest;
     double most = kLeastShare;

@@ -40,8 +40,8 @@ struct Demand {
 inline constexpr int64_t kOff = std::numeric_limits<int64_t>::max();
 
 // The period of each. While the sum is over a limit, the one that takes most of it for its worth
-// gets the next longer period (1, 2, 5, 10, 20, 30, 60 ... s); vital ones count, and are left
-// alone. The sum may stay over when all others are at their longest. kOff: not read at all.
+// gets the next longer period (1, 2, 5, 10, 20, 30, 60 ... s); vital ones count for half of it at
+// most, and are left alone. The sum may stay over. kOff: not read at all.
 std::vector<int64_t> PlanPeriods(std::span<const Demand> demands, const BudgetLimits& limits);
 // Of all sources, read in these periods.
 double CpuRatioOf(std::span<const Demand> demands, std::span<const int64_t> periods_ns);

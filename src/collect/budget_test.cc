@@ -64,10 +64,16 @@ TEST(PlanPeriods, WhatIsOfNoUseWhenSlowerIsOffWhenItDoesNotFit) {
   EXPECT_THAT(PlanSeconds(demands, {.cpu_ratio = 0.01}), ElementsAre(1, 1));
 }
 
+TEST(PlanPeriods, VitalSourcesLeaveHalfOfTheLimitToOthers) {
+  EXPECT_THAT(
+      PlanSeconds({Of(1, 60, 9000, true), Of(1, 60, 400), Of(1, 60, 1000)}, {.cpu_ratio = 0.001}),
+      ElementsAre(1, 2, 5));
+}
+
 TEST(PlanPeriods, WhatTakesNextToNothingIsLeftAlone) {
-  EXPECT_THAT(PlanSeconds({Of(1, 60, 9000, true), Of(1, 0, 1), Of(1, 60, 1), Of(1, 60, 10)},
-                          {.cpu_ratio = 0.001}),
-              ElementsAre(1, 1, 1, 2));
+  EXPECT_THAT(
+      PlanSeconds({Of(1, 1, 9000), Of(1, 0, 1), Of(1, 60, 1), Of(1, 60, 10)}, {.cpu_ratio = 0.001}),
+      ElementsAre(1, 1, 1, 2));
 }
 
 TEST(PlanPeriods, WithoutLimitsNothingIsSlower) {
