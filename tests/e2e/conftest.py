@@ -124,8 +124,8 @@ def find_helper(launcher_pid, name, timeout_s=5.0):
 
 
 # On a machine that runs many tests at once: how long a program that keeps a timetable has to come up,
-# and how late a tick of 100 ms may be.
-LEAD_S = float(os.environ.get("EPOCHMETER_TEST_LEAD_S", "6"))
+# and how late a tick may be.
+LEAD_S = float(os.environ.get("EPOCHMETER_TEST_LEAD_S", "5"))
 SLACK_S = LEAD_S / 4
 
 

@@ -55,7 +55,7 @@ class Scene:
         self.t0_ns = time.monotonic_ns() + round(LEAD_S * 1e9)
         env = self.tool.env(LD_PRELOAD=str(clock_library), EPOCHMETER_CLOCK_FAULTS=str(clocks.path), EPOCHMETER_REPLAY=str(script),
                             EPOCHMETER_NVML_LIBRARY=str(nvml_library), EPOCHMETER_REPLAY_T0_NS=str(self.t0_ns))
-        process = self.tool.start(python(), PROGRAMS / "paced.py", self.t0_ns, epochs, EPOCH_S, flags=["-q", "-i", "100ms", "--cpu-budget", "off"], env=env)
+        process = self.tool.start(python(), PROGRAMS / "paced.py", self.t0_ns, epochs, EPOCH_S, flags=["-q", "-i", "200ms", "--cpu-budget", "off"], env=env)
         try:
             time.sleep(max(0.0, (self.t0_ns - time.monotonic_ns()) / 1e9 + MOVE_AT_S))
             if move:
@@ -74,7 +74,7 @@ class Scene:
         for row in rows:
             assert row["duration_s"] == pytest.approx(EPOCH_S, abs=0.3), f"{self.name}: {row['duration_s']}"
             gpus = [g["utilization_ratio"] for g in row["gpus"]]
-            assert len(gpus) == 2 and all(g["mean"] == pytest.approx(0.4) and g["count"] >= 4 for g in gpus), f"{self.name}: {gpus}"
+            assert len(gpus) == 2 and all(g["mean"] == pytest.approx(0.4) and g["count"] >= 2 for g in gpus), f"{self.name}: {gpus}"
         assert self.report["run"]["duration_s"] == pytest.approx(epochs * EPOCH_S + LEAD_S, abs=LEAD_S), self.name
         steps = [r["step"] for r in self.rows if r.get("event") == "step"]
         assert steps == sorted(steps) and len(steps) == 5 * epochs, f"{self.name}: {steps}"

@@ -249,7 +249,7 @@ class KilledRecorder:
             done = self.tool.call("recover", self.tool.run_file)
             assert done.returncode == 0 and checked_steps(self.tool.export_jsonl()) == recorded, done.stderr
             return self, reader, 1
-        assert not ours, err
+        assert all(b"does not answer" in line or b"takes records again" in line for line in ours), ours
         assert data["run"]["exit"]["exit_code"] == 9, self.kind
         kinds = collections.Counter(loss["kind"] for loss in data["losses"])
         assert not [kind for kind in kinds if kind.startswith("file.") and kind != "file.torn_tail"], kinds
