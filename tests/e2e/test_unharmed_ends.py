@@ -3,7 +3,6 @@
 
 EPOCHMETER_LEAK_RUNS sets the runs of the search for leaks (10 here, 1,000 in the long form).
 """
-import json
 import os
 import pathlib
 import shutil
@@ -12,7 +11,7 @@ import subprocess
 import time
 
 import pytest
-from conftest import BINARY, PROGRAMS, Tool, children, find_helper, python
+from conftest import BINARY, PROGRAMS, children, find_helper, python
 from unharmed import HELPERS, below, each_at_once, gone, wait_until
 
 LEAK_RUNS = int(os.environ.get("EPOCHMETER_LEAK_RUNS", "10"))
