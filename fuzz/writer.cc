@@ -94,14 +94,10 @@ class Session {
 
   // As they are kept: in steps of the resolution, without those of unknown series.
   void WriteSamples() {
-    const model::Samples samples = MakeSamples(in_, &now_ns_);
+    model::Samples samples = MakeSamples(in_, &now_ns_);
     writer_->Write(samples);
-    model::Samples kept{.t_ns = samples.t_ns, .values = {}};
-    for (const model::SampleValue& sample : samples.values) {
-      const auto value = known_.Storable(sample.series, sample.value);
-      if (value) kept.values.push_back({sample.series, *value});
-    }
-    written_.emplace_back(kept);
+    known_.MakeStorable(samples);
+    written_.emplace_back(std::move(samples));
   }
 
   void Flush() {

@@ -164,7 +164,7 @@ base::Result<> WriteWide(const Run& run, const Report& report, const ExportOptio
                          std::ostream& out) {
   const std::vector<ExportedSeries> series = ListSeries(run);
   std::vector<std::string> header = {"timestamp", "elapsed_seconds", "step", "epoch"};
-  for (const ExportedSeries& one : series) header.push_back(one.wide_name);
+  for (const ExportedSeries& one : series) header.push_back(CsvCell(one.wide_name));
   Progress progress(run, report);
   const std::vector<std::string>& scalars = progress.scalar_names();
   header.insert(header.end(), scalars.begin(), scalars.end());

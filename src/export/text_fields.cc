@@ -4,13 +4,15 @@
 #include <cmath>
 
 #include "base/json_writer.h"
+#include "base/strings.h"
 
 namespace epochmeter::exporting {
 
 std::string CsvCell(std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
+  const std::string valid = base::ToValidUtf8(text);
+  if (valid.find_first_of(",\"\r\n") == std::string::npos) return valid;
   std::string cell = "\"";
-  for (const char c : text) {
+  for (const char c : valid) {
     if (c == '"') cell += '"';
     cell += c;
   }

@@ -8,6 +8,8 @@ namespace epochmeter::exporting {
 namespace {
 
 constexpr int64_t kLastNs = std::numeric_limits<int64_t>::max();
+// A file may claim a period of years, a thousand of which no time can hold.
+constexpr int64_t kLongestIntervalNs = 86400 * base::kNsPerSecond;
 
 // Without overflow at the end of time.
 int64_t EndOf(int64_t begin_ns, int64_t length_ns) {
@@ -21,7 +23,7 @@ TimeChunks::TimeChunks(const model::Run& run, const std::vector<ExportedSeries>&
     : run_(run), series_(series), length_ns_(length_ns), next_ns_(begin_ns) {}
 
 base::Result<std::optional<TimeChunk>> TimeChunks::Next() {
-  while (next_ns_ <= run_.span.end_ns && run_.store != nullptr) {
+  while (!done_ && next_ns_ <= run_.span.end_ns && run_.store != nullptr) {
     if (after_empty_) EPM_TRY(SkipHole());
     TimeChunk chunk{.interval = {.begin_ns = next_ns_, .end_ns = EndOf(next_ns_, length_ns_)},
                     .columns = {}};
@@ -31,8 +33,8 @@ base::Result<std::optional<TimeChunk>> TimeChunks::Next() {
       any |= !column.t_ns.empty();
       chunk.columns.push_back(std::move(column));
     }
-    if (chunk.interval.end_ns == kLastNs) break;
-    next_ns_ = chunk.interval.end_ns + 1;
+    done_ = chunk.interval.end_ns == kLastNs;
+    if (!done_) next_ns_ = chunk.interval.end_ns + 1;
     after_empty_ = !any;
     if (any) return std::optional<TimeChunk>(std::move(chunk));
   }
@@ -64,7 +66,7 @@ int64_t SamplingIntervalNs(const std::vector<ExportedSeries>& series) {
   for (const ExportedSeries& one : series) {
     if (one.def->period_ns > 0) shortest = std::min(shortest, one.def->period_ns);
   }
-  return shortest == kLastNs ? base::kNsPerSecond : shortest;
+  return shortest == kLastNs ? base::kNsPerSecond : std::min(shortest, kLongestIntervalNs);
 }
 
 }  // namespace epochmeter::exporting

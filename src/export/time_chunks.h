@@ -35,9 +35,11 @@ class TimeChunks {
   int64_t length_ns_;
   int64_t next_ns_;
   bool after_empty_ = false;
+  bool done_ = false;  // the last stretch reached the end of time
 };
 
-// The shortest period of the series: the run's sampling interval. 1 s when none has a period.
+// The shortest period of the series: the run's sampling interval, a day at most. 1 s when none has
+// a period.
 int64_t SamplingIntervalNs(const std::vector<ExportedSeries>& series);
 
 }  // namespace epochmeter::exporting

@@ -177,6 +177,16 @@ TEST_F(ForeignImport, AClockSetBackIsToldAndMovesNothingBefore) {
   EXPECT_EQ(Loss("import.time_back")->count, 1U);
 }
 
+TEST_F(ForeignImport, ATimeThatCantBeCostsItsLineAndNoOther) {
+  Import(
+      "timestamp, index, utilization.gpu [%]\n"
+      "1971/01/01 10:11:12.000, 0, 1 %\n2026/08/24 10:11:12.000, 0, 2 %\n"
+      "2190/08/24 10:11:13.000, 0, 3 %\n1971/01/01 10:11:14.000, 0, 4 %\n");
+  EXPECT_EQ(Values("gpu:0", "utilization_ratio"), (std::vector<double>{0.01, 0.04}));
+  EXPECT_EQ(Loss("run.undefined_ids"), nullptr);
+  EXPECT_EQ(Loss("run.impossible_times"), nullptr);
+}
+
 TEST_F(ForeignImport, NothingIsWrittenWhenNothingIsUsable) {
   for (const ImporterDef& importer : Importers()) {
     Write("this is a letter, not a table\n");

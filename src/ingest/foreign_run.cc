@@ -117,8 +117,9 @@ ForeignRun::Thing& ForeignRun::Find(const Subject& subject) {
   const auto [place, fresh] = things_.try_emplace(subject.Key());
   Thing& thing = place->second;
   if (!fresh) return thing;
+  const auto text = [](std::string_view of_file) { return base::ToValidUtf8(of_file); };
   model::EntityDef& def = thing.def;
-  def.name = place->first;
+  def.name = text(place->first);
   def.scope = model::Scope::kHost;
   if (subject.kind == Subject::Kind::kProcess) {
     def.scope = model::Scope::kProcess;
@@ -127,9 +128,9 @@ ForeignRun::Thing& ForeignRun::Find(const Subject& subject) {
   if (subject.has_gpu()) def.labels.emplace_back("gpu", std::to_string(IndexOf(subject)));
   if (subject.kind == Subject::Kind::kGpu) {
     def.scope = subject.instance.empty() ? model::Scope::kGpu : model::Scope::kMig;
-    if (!subject.uuid.empty()) def.labels.emplace_back("uuid", subject.uuid);
-    if (!subject.instance.empty()) def.labels.emplace_back("instance", subject.instance);
-    if (!subject.bus_id.empty()) def.attributes.emplace_back("pci_bus_id", subject.bus_id);
+    if (!subject.uuid.empty()) def.labels.emplace_back("uuid", text(subject.uuid));
+    if (!subject.instance.empty()) def.labels.emplace_back("instance", text(subject.instance));
+    if (!subject.bus_id.empty()) def.attributes.emplace_back("pci_bus_id", text(subject.bus_id));
   }
   thing.entity = registry_.AddEntity(def);
   return thing;

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/clock.h"
+#include "model/limits.h"
 
 namespace epochmeter::ingest {
 namespace {
@@ -15,7 +16,8 @@ constexpr int64_t kDayNs = 86400 * base::kNsPerSecond;
 // A file's clock may fall a little between the rows of one sample.
 constexpr int64_t kJitterNs = 10 * base::kNsPerSecond;
 constexpr int64_t kYearNs = 366 * kDayNs;
-constexpr int64_t kMostNs = 100 * kYearNs;  // of a file, so that no sum overflows
+
+using model::kMostNs;  // of a file, so that no sum overflows
 
 // The value that `part` of the sorted list lies below; 0 of an empty list.
 int64_t Quantile(const std::vector<int64_t>& sorted, double part) {
@@ -60,8 +62,11 @@ void TimeSurvey::See(const RowTime& time, bool new_tick) {
     row_distances_.push_back(now_ns - last_ns_);
   }
   if (!first_time && tick) {
-    if (now_ns > last_tick_ns_ && tick_distances_.size() < kMostDistances) {
-      tick_distances_.push_back(now_ns - last_tick_ns_);
+    const int64_t distance_ns = now_ns - last_tick_ns_;
+    // A row a year behind the last one has a time that can't be; TimePlacer leaves it out.
+    const bool possible = 0 < distance_ns && distance_ns <= kYearNs;
+    if (possible && tick_distances_.size() < kMostDistances) {
+      tick_distances_.push_back(distance_ns);
     }
     last_tick_ns_ = now_ns;
   }
@@ -154,11 +159,11 @@ std::optional<int64_t> TimePlacer::Place(const RowTime& time, bool new_tick) {
     last_ns_ = std::max(last_ns_, t_ns);
     return t_ns;
   }
-  if (t_ns > last_ns_ + kYearNs) return std::nullopt;
+  if (t_ns > std::min(last_ns_ + kYearNs, kMostNs)) return std::nullopt;
   if (t_ns < last_ns_ - kJitterNs) {
     // Set back, or another recording appended: goes on one period later.
     moved_ns_ = last_ns_ - t_ns + survey_.period_ns();
-    if (shift_ns_ > kMostNs || last_ns_ > kMostNs) return std::nullopt;
+    if (shift_ns_ > kMostNs || last_ns_ > kMostNs - survey_.period_ns()) return std::nullopt;
     shift_ns_ += moved_ns_;
     t_ns += moved_ns_;
   }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Imports of single tools' files, each written here in the shape that the tool gives.
+#include "base/strings.h"
 #include "ingest/foreign_import_test_util.h"
 
 namespace epochmeter::ingest {
@@ -80,6 +81,19 @@ TEST_F(ForeignTools, PmonMemoryOfProcesses) {
       "    1          -     -      -      -      -    -\n");
   EXPECT_EQ(Values("gpu:0/4242", "gpu_memory_bytes"), (Doubles{2566 * 1048576.0}));
   EXPECT_EQ(summary_.bad_lines, 0U);
+}
+
+TEST_F(ForeignTools, PmonNamesOfDamagedBytesAreText) {
+  Import(
+      "# gpu   mig    pid   type     fb    command\n"
+      "# Idx     #      #    C/G     MB    name\n"
+      "    0   \xFF\xD1   4242     C   2566    python\n"
+      "    1   \xFF\xD1      -     -      -    -\n");
+  for (const model::EntityDef& entity : run_.entities) {
+    EXPECT_EQ(base::ToValidUtf8(entity.name), entity.name);
+    for (const auto& [key, value] : entity.labels) EXPECT_EQ(base::ToValidUtf8(value), value);
+  }
+  EXPECT_EQ(run_.entities.size(), 2U);
 }
 
 TEST_F(ForeignTools, TableOfPlainNvidiaSmi) {

@@ -10,6 +10,7 @@
 #include "ingest/line_import.h"
 #include "model/gpu_health_metrics.h"
 #include "model/gpu_power_metrics.h"
+#include "model/limits.h"
 
 namespace epochmeter::ingest {
 namespace {
@@ -114,7 +115,7 @@ class CollectorCsv : public LineFormat {
   }
 
  private:
-  static constexpr double kMostSeconds = 7e9;  // the year 2191
+  static constexpr double kMostSeconds = model::kMostWallNs / base::kNsPerSecond;
 
   bool TakeHeader(std::string_view line) {
     if (line.find("/timestamp") == std::string_view::npos) return false;

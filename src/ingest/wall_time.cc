@@ -15,6 +15,7 @@ namespace {
 
 constexpr int64_t kMinuteNs = 60 * base::kNsPerSecond;
 constexpr int64_t kHourNs = 60 * kMinuteNs;
+constexpr int kLastYear = 2115;  // the last whole one before model::kMostWallNs
 
 // "Z", "+08:00", "+0800" or "-03" as seconds; nothing when it is none of them.
 std::optional<int64_t> ZoneSeconds(std::string_view text) {
@@ -49,7 +50,7 @@ std::optional<Stamp> ParseAsctime(std::string_view text) {
   const auto day = base::ParseInt(words[2]);
   const auto year = base::ParseInt(words[4]);
   if (month == std::string_view::npos || month % 3 != 0 || !day || !year) return std::nullopt;
-  if (*day < 1 || *day > 31 || *year < 1970 || *year > 2200) return std::nullopt;
+  if (*day < 1 || *day > 31 || *year < 1970 || *year > kLastYear) return std::nullopt;
   return WithTime(
       DayNs(static_cast<int>(*year), static_cast<int>(month / 3) + 1, static_cast<int>(*day)),
       words[3], 0);
@@ -93,7 +94,7 @@ std::optional<int64_t> DayNs(int year, int month, int day) {
   const std::chrono::year_month_day date{std::chrono::year(year),
                                          std::chrono::month(static_cast<unsigned>(month)),
                                          std::chrono::day(static_cast<unsigned>(day))};
-  if (!date.ok() || year < 1970 || year > 2200) return std::nullopt;
+  if (!date.ok() || year < 1970 || year > kLastYear) return std::nullopt;
   const std::chrono::sys_days days(date);
   return days.time_since_epoch().count() * 86400LL * base::kNsPerSecond;
 }

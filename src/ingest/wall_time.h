@@ -13,7 +13,7 @@ namespace epochmeter::ingest {
 std::optional<int> Digits(std::string_view text, size_t at, size_t count);
 // "06:59:57,274" or "06:59:57.846000" at `at`, as ns of the day. `end` becomes the place behind it.
 std::optional<int64_t> TimeOfDayNs(std::string_view text, size_t at, size_t* end = nullptr);
-// The begin of a day as if it were in UTC, in ns since 1970; years 1970 to 2200.
+// The begin of a day as if it were in UTC, in ns since 1970; years 1970 to 2115.
 std::optional<int64_t> DayNs(int year, int month, int day);
 
 // A date with a time. `ns` is as if it were in UTC, `offset_s` the zone where one is written: what

@@ -17,6 +17,7 @@
 #include "model/gpu_health_metrics.h"
 #include "model/gpu_link_metrics.h"
 #include "model/gpu_power_metrics.h"
+#include "model/limits.h"
 
 namespace epochmeter::ingest {
 namespace {
@@ -26,6 +27,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kTool = "wandb";
 constexpr size_t kMostBytes = size_t{1} << 30;
+constexpr uint64_t kMostSeconds = model::kMostWallNs / base::kNsPerSecond;  // since 1970
 
 constexpr LossReason kDamaged{
     "import.damaged", model::LossSeverity::kDataLoss, "records",
@@ -114,7 +116,6 @@ std::optional<int64_t> ReadTimestamp(std::string_view message) {
     if (fields.number() == 1) seconds = fields.integer();
     if (fields.number() == 2) nanos = fields.integer();
   }
-  constexpr uint64_t kMostSeconds = 7'000'000'000;  // the year 2191
   if (seconds == 0 || seconds > kMostSeconds || nanos >= 1'000'000'000) return std::nullopt;
   return static_cast<int64_t>(seconds) * base::kNsPerSecond + static_cast<int64_t>(nanos);
 }
@@ -287,7 +288,7 @@ class Records {
     if (!number) {
       run_.Lost(kNoNumber, 1, item.key);
     } else if (item.key == "_timestamp") {
-      const bool good = *number > 0 && *number < 7e9;
+      const bool good = *number > 0 && *number < static_cast<double>(kMostSeconds);
       if (good) time->wall_ns = static_cast<int64_t>(std::llround(*number * 1e6)) * 1000;
     } else if (item.key == "_step") {
       if (whole) event->step = static_cast<int64_t>(*number);

@@ -68,9 +68,11 @@ bool IsEmpty(const TableColumn& column) {
                       [](const auto& cell) { return cell.has_value(); });
 }
 
-std::string_view CellText(const TableColumn& column, size_t row) {
-  if (row >= column.cells.size() || !column.cells[row]) return kUnknownCell;
-  return *column.cells[row];
+// Row 0 is the title. Names out of a file stand in tables too.
+std::string RowText(const TableColumn& column, size_t row) {
+  if (row == 0) return Plain(column.title);
+  const bool known = row <= column.cells.size() && column.cells[row - 1];
+  return known ? Plain(*column.cells[row - 1]) : std::string(kUnknownCell);
 }
 
 void AppendPadded(std::string_view text, size_t width, bool left, std::string* line) {
@@ -173,14 +175,15 @@ std::vector<std::string> LayOut(const std::vector<TableColumn>& columns, std::st
   bool first = true;
   for (const TableColumn& column : columns) {
     if (IsEmpty(column)) continue;
-    size_t width = DisplayWidth(column.title);
-    for (size_t row = 0; row < rows; ++row) {
-      width = std::max(width, DisplayWidth(CellText(column, row)));
+    std::vector<std::string> texts;
+    size_t width = 0;
+    for (size_t row = 0; row <= rows; ++row) {
+      texts.push_back(RowText(column, row));
+      width = std::max(width, DisplayWidth(texts.back()));
     }
     for (size_t row = 0; row <= rows; ++row) {
       if (!first) lines[row] += kGap;
-      const std::string_view text = row == 0 ? column.title : CellText(column, row - 1);
-      AppendPadded(text, width, column.left, &lines[row]);
+      AppendPadded(texts[row], width, column.left, &lines[row]);
     }
     first = false;
   }

@@ -30,7 +30,8 @@ struct TableColumn {
 };
 
 // Lines without line ends, header first. A column whose cells are all unknown is left out; an
-// unknown cell elsewhere is "-". Rows are as many as the longest column has cells.
+// unknown cell elsewhere is "-". Titles and cells are made plain. Rows are as many as the longest
+// column has cells.
 std::vector<std::string> LayOut(const std::vector<TableColumn>& columns, std::string_view indent);
 
 }  // namespace epochmeter::render

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "base/json_writer.h"
+#include "base/strings.h"
 #include "export/exporters.h"
 #include "export/report_json.h"
 #include "model/host_metrics.h"
@@ -256,6 +257,50 @@ TEST(WideCsv, EndsWithTheScalarsOfTheLastStepOfEachTick) {
             "timestamp,elapsed_seconds,step,epoch,host_memory_capacity_bytes,"
             "train_value_loss_a_b,train_value_loss_a_b_2\n"
             ",0,,,1024,,\n,1,,,1024,0.25,1\n,2,,,1024,,\n,3,,,1024,0.5,\n");
+}
+
+// A run of one GPU whose uuid is `uuid`, with a value at each time.
+model::Run RunOfOneGpu(const std::string& uuid, int64_t period_ns,
+                       const std::vector<int64_t>& times_ns) {
+  model::RunBuilder builder;
+  model::Registry registry(builder);
+  const model::EntityId gpu = registry.AddEntity(
+      {.scope = model::Scope::kGpu, .name = uuid, .labels = {{"uuid", uuid}}, .attributes = {}});
+  const auto memory = registry.AddSeries(gpu, model::host::kMemoryTotal, period_ns);
+  for (const int64_t t_ns : times_ns) {
+    builder.Write(model::Samples{.t_ns = t_ns, .values = {{memory, 1024}}});
+  }
+  return builder.Finish();
+}
+
+std::string Exported(const model::Run& run, std::string_view format, bool long_form) {
+  std::ostringstream out;
+  const auto* exporter = exporting::FindExporter(exporting::Subject::kSeries, format);
+  EXPECT_TRUE(exporter->Write(run, {}, {.long_form = long_form}, out).ok());
+  return out.str();
+}
+
+TEST(SeriesForms, HaveEachValueOfASeriesWithAPeriodOfYears) {
+  constexpr int64_t kYearNs = 365 * 86400 * base::kNsPerSecond;
+  const model::Run run = RunOfOneGpu("GPU-a", 30 * kYearNs, {0, kYearNs, 30 * kYearNs});
+  EXPECT_EQ(CountOf(Exported(run, "csv", false), ",1024"), 3U);
+  EXPECT_EQ(CountOf(Exported(run, "csv", true), ",1024"), 3U);
+  EXPECT_EQ(CountOf(Exported(run, "jsonl", false), ":1024"), 3U);
+}
+
+TEST(SeriesForms, AreUtf8WhateverAFileSaysOfItsGpus) {
+  const model::Run run = RunOfOneGpu("GPU-\xFF\xD1", base::kNsPerSecond, {0});
+  for (const bool long_form : {false, true}) {
+    const std::string csv = Exported(run, "csv", long_form);
+    EXPECT_EQ(base::ToValidUtf8(csv), csv);
+  }
+}
+
+TEST(GpuTable, LetsNoNameSteerTheTerminal) {
+  Report report;
+  report.gpus.push_back({.gpu = -1, .uuid = "GPU-\x1B[2J\n\xFFx"});
+  const std::string text = render::RenderReport(model::Run(), report, {});
+  EXPECT_TRUE(Has(text, "GPU-?[2J?\xEF\xBF\xBDx")) << text;
 }
 
 }  // namespace
