@@ -19,7 +19,7 @@ namespace epochmeter::runfile {
 class Appender {
  public:
   Appender() = default;
-  Appender(std::unique_ptr<File> file, uint64_t end, uint32_t sequence)
+  Appender(std::unique_ptr<File> file, uint64_t end, uint64_t sequence)
       : file_(std::move(file)), end_(end), sequence_(sequence) {}
 
   // Writes and syncs one frame. Gives the bytes written.
@@ -28,7 +28,7 @@ class Appender {
       EPM_TRY(file_->Truncate(end_));
       dirty_ = false;
     }
-    header.sequence = sequence_;
+    header.sequence = static_cast<uint32_t>(sequence_);
     const std::string bytes = EncodeFrame(header, end_, payload);
     dirty_ = true;
     EPM_TRY(file_->Write(end_, bytes));
@@ -60,14 +60,14 @@ class Appender {
   bool open() const { return file_ != nullptr; }
   File& file() { return *file_; }
   void Close() { file_.reset(); }
-  uint32_t sequence() const { return sequence_; }
+  uint64_t sequence() const { return sequence_; }
   // Whether `path` still leads to this file; true when that can't be found out.
   bool StillAt(const std::string& path) const { return file_ != nullptr && file_->IsAt(path); }
 
  private:
   std::unique_ptr<File> file_;
   uint64_t end_ = 0;
-  uint32_t sequence_ = 0;
+  uint64_t sequence_ = 0;  // a frame has its low 32 bits
   bool dirty_ = false;
 };
 

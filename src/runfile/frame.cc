@@ -151,8 +151,12 @@ class Scanner {
     return FrameRef{.offset = at, .header = *header};
   }
 
+  static uint64_t NextSequence(const FrameRef& frame) {
+    return uint64_t{frame.header.sequence} + 1;
+  }
+
   void Accept(const FrameRef& frame) {
-    scan_.next_sequence = std::max(scan_.next_sequence, frame.header.sequence + 1);
+    scan_.next_sequence = std::max(scan_.next_sequence, NextSequence(frame));
     scan_.frames.push_back(frame);
     scan_.end = frame.end();
   }
@@ -207,7 +211,7 @@ class Scanner {
     EPM_ASSIGN(const bool zeros, EndsInZeros(last.payload_offset()));
     if (!zeros || last.header.length == 0) return {};
     scan_.frames.pop_back();
-    scan_.next_sequence = scan_.frames.empty() ? 0 : scan_.frames.back().header.sequence + 1;
+    scan_.next_sequence = scan_.frames.empty() ? 0 : NextSequence(scan_.frames.back());
     scan_.end = last.offset;
     scan_.damages.push_back({.offset = last.offset,
                              .bytes = scan_.size - last.offset,

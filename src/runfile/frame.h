@@ -73,7 +73,7 @@ struct FileScan {
   std::vector<FrameRef> frames;
   std::vector<Damage> damages;  // in order of offset
   uint64_t size = 0;
-  uint32_t next_sequence = 0;
+  uint64_t next_sequence = 0;  // 2^32 behind a last one of all ones
   // Where the next frame goes: behind all that is not a torn end.
   uint64_t end = 0;
   std::string path;

@@ -9,6 +9,7 @@
 #include "runfile/memory_file_system.h"
 #include "runfile/record_codec.h"
 #include "runfile/recover.h"
+#include "runfile/run_files.h"
 #include "runfile/run_reader.h"
 #include "runfile/run_writer.h"
 #include "runfile/test_run.h"
@@ -314,6 +315,72 @@ TEST(RunFile, UnfinishedFrameBehindDamageIsCutBeforeARecoveryAppends) {
   ASSERT_TRUE(run.ok());
   ASSERT_FALSE(run->log.empty());
   EXPECT_EQ(run->log.back().text, "in the tail");
+}
+
+std::string Encoded(const std::vector<model::Record>& records) {
+  base::ByteWriter out;
+  for (const model::Record& record : records) EncodeRecord(record, out);
+  return out.Take();
+}
+
+// A run that was never sealed, whose tail has these frames in this order.
+void SetTail(const std::vector<std::pair<FrameHeader, std::string>>& frames,
+             MemoryFileSystem* files) {
+  const FileId id{1};
+  files->SetBytes(kPath, EncodeFileHeader({.id = id}));
+  std::string tail = EncodeFileHeader({.kind = FileKind::kTail, .id = id, .generation = 1});
+  for (auto [header, payload] : frames) {
+    header.id = id;
+    header.generation = 1;
+    tail += EncodeFrame(header, tail.size(), payload);
+  }
+  files->SetBytes(kTail, tail);
+}
+
+// The values and log lines before and after a recovery.
+void ExpectRecoveryKeeps(size_t values, size_t log_lines, MemoryFileSystem* files) {
+  for (const bool recovered : {false, true}) {
+    if (recovered) {
+      ASSERT_TRUE(RecoverRun(kPath, files).ok());
+    }
+    const auto run = OpenRun(kPath, files);
+    ASSERT_TRUE(run.ok());
+    EXPECT_EQ(run->log.size(), log_lines) << recovered;
+    EXPECT_FALSE(run->losses.empty()) << recovered;
+    size_t read = 0;
+    for (const model::SeriesDef& series : run->series) {
+      read += run->store->Read(series.id, {}).value().t_ns.size();
+    }
+    EXPECT_EQ(read, values) << recovered;
+  }
+}
+
+TEST(RunFile, AFrameWithTheLastSequenceNumberIsNoSealedOne) {
+  MemoryFileSystem files;
+  const std::string log =
+      Encoded({model::LogText{.t_ns = 1, .stream = 1, .text = "a"},
+               model::Loss{.t_ns = 1, .kind = "test", .count = 1, .detail = "", .help = ""}});
+  SetTail({{{.type = FrameType::kRecords, .sequence = UINT32_MAX}, log}}, &files);
+  ExpectRecoveryKeeps(0, 1, &files);
+}
+
+TEST(RunFile, ASchemaFrameDefinesAndDoesNothingElse) {
+  MemoryFileSystem files;
+  const std::string mixed = Encoded({model::SeriesDef{.id = 0, .metric = {.resolution = 1}},
+                                     model::LogText{.t_ns = 1, .stream = 1, .text = "a"},
+                                     model::Samples{.t_ns = 1, .values = {{0, 5.0}}}});
+  SetTail({{{.type = FrameType::kSchema}, EncodeSchemaFrame(mixed)}}, &files);
+  ExpectRecoveryKeeps(0, 0, &files);
+}
+
+TEST(RunFile, ValuesBeforeTheirDefinitionOrOutOfStepsAreLossesBeforeARecoveryToo) {
+  MemoryFileSystem files;
+  const std::string records = Encoded({model::Samples{.t_ns = 1, .values = {{0, 5.0}}},
+                                       model::SeriesDef{.id = 0, .metric = {.resolution = 1}},
+                                       model::Samples{.t_ns = 2, .values = {{0, HUGE_VAL}}},
+                                       model::Samples{.t_ns = 3, .values = {{0, 6.0}}}});
+  SetTail({{{.type = FrameType::kRecords}, records}}, &files);
+  ExpectRecoveryKeeps(1, 0, &files);
 }
 
 TEST(RunFile, OpensATailWithoutItsMainFile) {

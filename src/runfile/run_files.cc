@@ -282,6 +282,24 @@ bool HasSaneIds(const model::Record& record) {
   return series == nullptr || (series->id < kMaxId && series->entity < kMaxId);
 }
 
+bool IsDefinition(const model::Record& record) {
+  return HasSaneIds(record) && (std::holds_alternative<model::RunInfo>(record) ||
+                                std::holds_alternative<model::EntityDef>(record) ||
+                                std::holds_alternative<model::SeriesDef>(record));
+}
+
+void AddSkipped(const SkippedRecords& skipped, const std::string& path, uint64_t offset,
+                uint64_t bytes, std::vector<model::Loss>* losses) {
+  if (skipped.unknown > 0) {
+    losses->push_back(FileLoss("file.unknown_record", LossSeverity::kDataLoss, path, offset, bytes,
+                               fmt::format("{} records of a newer version", skipped.unknown)));
+  }
+  if (skipped.damaged > 0) {
+    losses->push_back(FileLoss("file.damaged_record", LossSeverity::kDataLoss, path, offset, bytes,
+                               "records that make no sense"));
+  }
+}
+
 std::string EncodeSchemaFrame(std::string_view records) {
   base::ByteWriter out;
   out.Varint(records.size());

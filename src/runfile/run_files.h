@@ -59,6 +59,11 @@ model::Loss FileLoss(std::string kind, model::LossSeverity severity, const std::
                      uint64_t offset, uint64_t bytes, const std::string& reason);
 // Whether a record's ids are ones that can be built into tables, and its times possible.
 bool HasSaneIds(const model::Record& record);
+// Whether it is one of those that a schema consists of, and sane.
+bool IsDefinition(const model::Record& record);
+// Losses of the records of a byte range that were left out.
+void AddSkipped(const SkippedRecords& skipped, const std::string& path, uint64_t offset,
+                uint64_t bytes, std::vector<model::Loss>* losses);
 // The records of a tail frame or of a schema frame.
 SkippedRecords ForEachRecordOf(const TailFrame& frame,
                                const std::function<void(model::Record&&)>& each);

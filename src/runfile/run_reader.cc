@@ -37,7 +37,7 @@ class Reader {
     ReadTail();
     SortTail();
     if (wild_records_ > 0) {
-      CountSkipped({.damaged = wild_records_}, files_.path, 0, files_.main_scan.size);
+      AddSkipped({.damaged = wild_records_}, files_.path, 0, files_.main_scan.size, &files_.losses);
     }
     model::Run run = builder_.Finish(nullptr);
     run.losses.insert(run.losses.end(), files_.losses.begin(), files_.losses.end());
@@ -71,7 +71,12 @@ class Reader {
 
   // A table as long as an id beyond any run would be is never made.
   void Keep(const Record& record) {
-    HasSaneIds(record) ? builder_.Write(record) : void(++wild_records_);
+    if (!HasSaneIds(record)) return void(++wild_records_);
+    if (const auto* series = std::get_if<model::SeriesDef>(&record)) {
+      if (steps_.size() <= series->id) steps_.resize(series->id + size_t{1});
+      steps_[series->id] = model::Steps(series->metric.resolution);
+    }
+    builder_.Write(record);
   }
 
   // The last readable set has all definitions; what an earlier one costs is not needed then.
@@ -105,7 +110,7 @@ class Reader {
       EPM_ASSIGN(const auto content, ReadSection(set, section));
       if (!content) continue;
       const SkippedRecords skipped = ReadRecords(section.kind, *content);
-      CountSkipped(skipped, files_.path, offset, section.stored_bytes);
+      AddSkipped(skipped, files_.path, offset, section.stored_bytes, &files_.losses);
     }
     if (set.prologue->span) {
       builder_.Write(model::Samples{.t_ns = set.prologue->span->begin_ns, .values = {}});
@@ -138,41 +143,37 @@ class Reader {
     return ForEachRecordOf(kind, content, [this](Record&& record) { Keep(record); });
   }
 
-  void CountSkipped(const SkippedRecords& skipped, const std::string& path, uint64_t offset,
-                    uint64_t bytes) {
-    if (skipped.unknown > 0) {
-      files_.losses.push_back(
-          FileLoss("file.unknown_record", LossSeverity::kDataLoss, path, offset, bytes,
-                   fmt::format("{} records of a newer version", skipped.unknown)));
-    }
-    if (skipped.damaged > 0) {
-      files_.losses.push_back(FileLoss("file.damaged_record", LossSeverity::kDataLoss, path, offset,
-                                       bytes, "records that make no sense"));
-    }
-  }
-
   void ReadTail() {
     for (const TailFrame& frame : files_.tail_frames) {
       const bool schema = frame.frame.header.type == FrameType::kSchema;
       if (!schema && frame.frame.header.sequence < files_.sealed_tail_frames) continue;
-      const SkippedRecords skipped = ForEachRecordOf(frame, [this](Record&& record) {
+      const uint64_t wild_before = wild_records_;
+      SkippedRecords skipped = ForEachRecordOf(frame, [this, schema](Record&& record) {
+        // As a writer that takes over does: what it would leave out is not told as read either.
+        if (schema && !IsDefinition(record)) return void(++wild_records_);
         if (const auto* samples = std::get_if<model::Samples>(&record)) AddTail(*samples);
         Keep(record);
       });
-      CountSkipped(skipped, files_.tail_scan.path, frame.frame.offset,
-                   frame.frame.end() - frame.frame.offset);
+      skipped.damaged += std::exchange(wild_records_, wild_before) - wild_before;
+      AddSkipped(skipped, files_.tail_scan.path, frame.frame.offset,
+                 frame.frame.end() - frame.frame.offset, &files_.losses);
     }
   }
 
-  // Ids that were never defined are counted by the builder.
+  // Ids that are not defined before are counted by the builder.
   void AddTail(const model::Samples& samples) {
     if (!model::IsPossibleTime(samples.t_ns)) return;
+    bool wild = false;
     for (const model::SampleValue& sample : samples.values) {
-      if (sample.series >= kMaxId) continue;
+      if (sample.series >= steps_.size() || !steps_[sample.series]) continue;
+      const auto value = Unsealed::Storable(*steps_[sample.series], sample.value);
+      wild |= !value;
+      if (!value) continue;
       model::SeriesColumn& column = tail_[sample.series];
       column.t_ns.push_back(samples.t_ns);
-      column.value.push_back(sample.value);
+      column.value.push_back(*value);
     }
+    wild_records_ += wild ? 1 : 0;
   }
 
   void SortTail() {
@@ -194,7 +195,8 @@ class Reader {
   const bool with_events_;
   uint64_t expected_events_ = 0;
   model::RunBuilder builder_;
-  uint64_t wild_records_ = 0;  // with ids or times of no run
+  std::vector<std::optional<model::Steps>> steps_;  // by series id; nothing when not defined
+  uint64_t wild_records_ = 0;                       // with ids, times or values of no run
   std::map<model::SeriesId, model::SeriesColumn> tail_;
 };
 

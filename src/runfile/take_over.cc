@@ -55,13 +55,14 @@ base::Result<> Writer::AbsorbSet(const RunFiles& files, const ChunkSetRef& set, 
   return {};
 }
 
-void Writer::AbsorbTail(const RunFiles& files) {
+void Writer::AbsorbTail(RunFiles& files) {
   const bool all_sealed = AllSealed(files);
   for (const TailFrame& frame : files.tail_frames) {
     const bool schema = frame.frame.header.type == FrameType::kSchema;
     if (all_sealed && !schema) continue;
-    ForEachRecordOf(frame, [&](model::Record&& record) {
-      if (!HasSaneIds(record) || (schema && !IsDefinition(record))) return;
+    uint64_t wild = 0;
+    SkippedRecords skipped = ForEachRecordOf(frame, [&](model::Record&& record) {
+      if (!HasSaneIds(record) || (schema && !IsDefinition(record))) return void(++wild);
       base::ByteWriter encoded;
       if (!schema) EncodeRecord(record, encoded);
       if (auto* samples = std::get_if<model::Samples>(&record)) KeepStorable(*samples);
@@ -70,6 +71,9 @@ void Writer::AbsorbTail(const RunFiles& files) {
       end_written_ = end_written_ || std::holds_alternative<model::RunEnd>(record);
       if (!schema) ++taken_over_records_;
     });
+    skipped.damaged += wild;
+    AddSkipped(skipped, files.tail_scan.path, frame.frame.offset,
+               frame.frame.end() - frame.frame.offset, &files.losses);
   }
   tail_sealed_ = all_sealed;
 }

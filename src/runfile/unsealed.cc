@@ -36,15 +36,19 @@ uint64_t Unsealed::MakeStorable(model::Samples& samples) const {
   const size_t before = samples.values.size();
   std::erase_if(samples.values, [this](model::SampleValue& sample) {
     if (sample.series >= state_.size() || !state_[sample.series].defined) return true;
-    const model::Steps& steps = state_[sample.series].steps;
-    if (steps.bits()) return false;
-    if (!std::isfinite(sample.value)) return true;
-    const int64_t raw = steps.Raw(sample.value);
-    if (raw == INT64_MIN || raw == INT64_MAX) return true;
-    sample.value = steps.Value(raw);
-    return false;
+    const std::optional<double> value = Storable(state_[sample.series].steps, sample.value);
+    if (value) sample.value = *value;
+    return !value;
   });
   return before - samples.values.size();
+}
+
+std::optional<double> Unsealed::Storable(const model::Steps& steps, double value) {
+  if (steps.bits()) return value;
+  if (!std::isfinite(value)) return {};
+  const int64_t raw = steps.Raw(value);
+  if (raw == INT64_MIN || raw == INT64_MAX) return {};
+  return steps.Value(raw);
 }
 
 void Unsealed::AddSamples(const model::Samples& samples) {

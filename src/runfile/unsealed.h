@@ -24,6 +24,8 @@ class Unsealed {
   // Puts values in steps of their resolutions, and takes out those of undefined series and those
   // that can't be stored in such steps. Returns how many it took out.
   uint64_t MakeStorable(model::Samples& samples) const;
+  // The value in steps; nothing for one that can't be stored in them.
+  static std::optional<double> Storable(const model::Steps& steps, double value);
 
   // Takes a record whose samples are storable. `encoded` is the record's encoding.
   void Add(const model::Record& record, std::string_view encoded);

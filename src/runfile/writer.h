@@ -19,12 +19,6 @@
 
 namespace epochmeter::runfile {
 
-inline bool IsDefinition(const model::Record& record) {
-  return HasSaneIds(record) && (std::holds_alternative<model::RunInfo>(record) ||
-                                std::holds_alternative<model::EntityDef>(record) ||
-                                std::holds_alternative<model::SeriesDef>(record));
-}
-
 class Writer : public RunWriter {
  public:
   Writer(std::string path, const Options& options)
@@ -94,7 +88,7 @@ class Writer : public RunWriter {
   base::Result<> RemoveFiles();
   base::Result<> WriteEnd(const model::RunEnd& end);
   base::Result<> Absorb(const RunFiles& files);
-  void AbsorbTail(const RunFiles& files);
+  void AbsorbTail(RunFiles& files);
   base::Result<> AbsorbSet(const RunFiles& files, const ChunkSetRef& set, bool newest);
   base::Result<> SetAsideTail();
   void TellLosses(std::vector<model::Loss> losses);
