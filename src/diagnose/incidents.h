@@ -11,9 +11,9 @@
 namespace epochmeter::diagnose {
 
 // Incidents in the order of time, each with the epoch of `rows` that was under way: GPUs that were
-// lost, came back or were taken away, XIDs and other errors that the driver told, a sampler or relay
-// that ended or hung (from the first end until it works again, one incident), a wall clock that was
-// set, a machine that was suspended, processes that the kernel killed for memory.
+// lost, came back or were taken away, XIDs and other errors that the driver told, a sampler or
+// relay that ended or hung (from the first end until it works again, one incident), a wall clock
+// that was set, a machine that was suspended, processes that the kernel killed for memory.
 std::vector<model::Incident> FindIncidents(const model::Run& run,
                                            const std::vector<model::EpochRow>& rows);
 

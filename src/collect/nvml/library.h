@@ -15,7 +15,8 @@ namespace epochmeter::collect::nvml {
 
 // 0 when the file can be opened for reading and writing, else errno.
 int TryNode(const std::string& path);
-// The text in a buffer that NVML filled: it ends at a zero, or, by a broken driver, with the buffer.
+// The text in a buffer that NVML filled: it ends at a zero, or, by a broken driver, with the
+// buffer.
 std::string TextInBuffer(const char* buffer, size_t size);
 
 struct LibraryOptions {
