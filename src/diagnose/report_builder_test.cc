@@ -121,7 +121,7 @@ TEST(NotMeasured, TellsWhatIsReadLessOftenInTheEndToStayWithinTheBudget) {
   builder.Write(PeriodOf(13, "gpu.activity", 10, 1));
   builder.Write(PeriodOf(23, "gpu.energy", 10, 10));
   const model::Report report = BuildReport(builder.Finish());
-  const std::string reason = ReasonOf(report, "gpu.activity each 10 s, gpu.pcie each 5 min 00 s");
+  const std::string reason = ReasonOf(report, "gpu.activity each 10.0 s, gpu.pcie each 5 min 00 s");
   EXPECT_NE(reason.find("--cpu-budget"), std::string::npos) << reason;
 }
 

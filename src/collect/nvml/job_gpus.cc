@@ -61,8 +61,8 @@ class JobGpuSource final : public Source {
   base::Result<> Sample(model::Samples& out) override {
     session_.Maintain(out.t_ns);
     const int64_t age_ns = out.t_ns - started_ns_;
-    const int64_t scan_ns = age_ns < kStartNs ? 0 : age_ns < kSettledNs ? kScanNs : kSettledScanNs;
-    if (out.t_ns - scanned_ns_ >= scan_ns) Update(out.t_ns);
+    const int64_t scan_ns = age_ns < kSettledNs ? kScanNs : kSettledScanNs;
+    if (age_ns < kStartNs || out.t_ns - scanned_ns_ >= scan_ns) Update(out.t_ns);
     return {};
   }
 
