@@ -34,10 +34,10 @@ struct OpenedRun {
 };
 base::Result<OpenedRun> OpenNamedRun(const Arguments& arguments);
 
-// 4 with --strict when something of the file was lost, else 0.
 // Whether a recorder is writing the file now.
 bool IsBeingWritten(const std::string& path);
 
+// 4 with --strict when something of the file was lost, else 0.
 int ExitCodeOf(const Arguments& arguments, const model::Run& run);
 
 // A file to write a result to, or stdout for "-" and nothing.
