@@ -109,6 +109,8 @@ TEST(Clock, FormatsDurationsForPeople) {
   EXPECT_EQ(FormatDuration(4.123), "4.12 s");
   EXPECT_EQ(FormatDuration(252), "4 min 12 s");
   EXPECT_EQ(FormatDuration(7380), "2 h 03 min");
+  EXPECT_EQ(FormatDuration(1e19), "1e+19 s");
+  EXPECT_EQ(FormatDuration(-1.2e300), "-1.2e+300 s");
 }
 
 Result<int> Half(int n) {

@@ -77,6 +77,7 @@ std::string FormatDuration(double seconds) {
   if (seconds < 0.0995) return fmt::format("{:.3g} ms", seconds * 1e3);
   if (seconds < 9.995) return fmt::format("{:.2f} s", seconds);
   if (seconds < 99.95) return fmt::format("{:.1f} s", seconds);
+  if (seconds >= 1e15) return fmt::format("{:.3g} s", seconds);  // no clock measured that
   const auto whole = static_cast<int64_t>(std::llround(seconds));
   if (whole < 3600) return fmt::format("{} min {:02} s", whole / 60, whole % 60);
   return fmt::format("{} h {:02} min", whole / 3600, whole % 3600 / 60);

@@ -166,6 +166,21 @@ TEST(Scalars, KeepALossThatIsNotANumber) {
   EXPECT_TRUE(std::isnan(rows[0].scalars[0].second));
 }
 
+TEST(Steps, WithBatchSizesBeyondAnyCountLeaveTheSamplesUnknown) {
+  const auto samples = [](double batch_size) {
+    Event step = Step(2, 0, 0, 0.5);
+    step.fields.push_back({"batch_size", batch_size});
+    const auto rows =
+        Rows({At(1, EventKind::kEpochBegin, 0), step, At(3, EventKind::kEpochEnd, 0)});
+    return rows.size() == 1 ? rows[0].samples : std::optional<uint64_t>(~uint64_t{0});
+  };
+  EXPECT_EQ(samples(64), 64U);
+  EXPECT_EQ(samples(9e18), 9'000'000'000'000'000'000U);
+  for (const double wild : {1e19, 1.1e248, HUGE_VAL, -1.0, std::nan("")}) {
+    EXPECT_FALSE(samples(wild).has_value()) << wild;
+  }
+}
+
 TEST(Phases, AfterTheTrainingAreNotOfItsLastEpoch) {
   model::AfterTraining after;
   const auto rows =

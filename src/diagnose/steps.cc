@@ -6,6 +6,7 @@
 #include <map>
 
 #include "diagnose/statistics.h"
+#include "model/limits.h"
 
 namespace epochmeter::diagnose {
 namespace {
@@ -87,10 +88,10 @@ void SetStepFigures(const StepTable& steps, const std::vector<size_t>& at, Epoch
   const std::vector<double> batch = Take(steps, "batch_size", at);
   double samples = 0;
   for (const double size : batch) samples += size;
-  // One step without a batch size makes the sum NaN: then the number is not known.
-  if (!batch.empty() && std::isfinite(samples) && samples >= 0) {
-    row->samples = static_cast<uint64_t>(samples);
-  }
+  // One step without a batch size makes the sum NaN: then the number is not known, nor when sizes
+  // are beyond what can be counted.
+  const std::optional<int64_t> whole = model::WholeOf(samples);
+  if (!batch.empty() && whole && samples >= 0) row->samples = static_cast<uint64_t>(*whole);
   for (const auto& [name, column] : steps.columns) {
     if (name.compare(0, kScalarPrefix.size(), kScalarPrefix) != 0) continue;
     for (auto index = at.rbegin(); index != at.rend(); ++index) {
