@@ -83,9 +83,10 @@ std::optional<std::string> FindPath(std::string_view cgroups, std::string_view c
   return std::nullopt;
 }
 
-// `path` below the mount; nothing when the mount does not lead there. Inside a namespace a path
-// that leads out of it begins with "/..".
+// `path` below the mount, empty or from its slash on; nothing when the mount does not lead there.
+// Inside a namespace a path that leads out of it begins with "/..".
 std::optional<std::string> Below(const Mount& mount, std::string path) {
+  if (!base::StartsWith(path, "/")) return std::nullopt;
   if (mount.root != "/") {
     const bool inside = base::StartsWith(path, mount.root) &&
                         (path.size() == mount.root.size() || path[mount.root.size()] == '/');

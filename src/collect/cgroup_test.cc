@@ -49,6 +49,19 @@ TEST(FindCgroup, OfAHybridHostTakesEachControllerWhereItIs) {
   EXPECT_EQ(io->levels[0].name, "/user.slice");
 }
 
+TEST(FindCgroup, OfAPathWithoutItsSlashGivesTheMountPoint) {
+  using std::string_literals::operator""s;
+  for (const std::string& path : {""s, "job"s, "job/step"s, ":/step/"s, "\0/step"s}) {
+    FakeCgroups host("0::" + path + "\n", kMountV2);
+    host.Write("sys/fs/cgroupjob/step/cgroup.procs", "700\n");  // beside the mount, not below it
+    host.Put("job/step/cgroup.procs", "700\n");
+    const auto chain = FindCgroup(host.env(), kTraining, "memory");
+    ASSERT_TRUE(chain.ok()) << path;
+    EXPECT_EQ(Names(*chain), (StringList{"/"})) << path;
+    EXPECT_FALSE(chain->exact) << path;
+  }
+}
+
 TEST(FindCgroup, InANamespaceSaysThatAncestorsAreHidden) {
   FakeCgroups host("0::/\n", kMountV2, "cgroup:[4026532600]");
   host.Put("cgroup.procs", "1\n700\n");
