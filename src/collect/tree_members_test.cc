@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -181,6 +182,7 @@ size_t OpenFiles() {
 }
 
 TEST(TreeMembers, ARealProcessThatHasEndedIsNoMemberAfterARefreshAndLeavesNoFileOpen) {
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // a machine's own reaper may take seconds
   const pid_t root = ::fork();
   if (root == 0) {
     const pid_t child = ::fork();
@@ -199,12 +201,14 @@ TEST(TreeMembers, ARealProcessThatHasEndedIsNoMemberAfterARefreshAndLeavesNoFile
   tree->Refresh();
   for (const ProcStat& stat : tree->members()) EXPECT_EQ(tree->ReadIo(stat.key.pid, text), 0);
   EXPECT_EQ(OpenFiles(), open + 4);
-  for (const ProcStat& stat : tree->members()) ::kill(stat.key.pid, SIGKILL);
-  ::waitpid(root, nullptr, 0);
-  for (int i = 0; i < 500 && !tree->members().empty(); ++i) {
-    ::usleep(2000);  // who reaps the child may take a moment
-    tree->Refresh();
+  std::vector<pid_t> killed = {root};  // the child is ours once the root has ended
+  for (const ProcStat& stat : tree->members()) {
+    ::kill(stat.key.pid, SIGKILL);
+    if (stat.key.pid != root) killed.push_back(stat.key.pid);
   }
+  for (const pid_t pid : killed) EXPECT_EQ(::waitpid(pid, nullptr, 0), pid);
+  ::prctl(PR_SET_CHILD_SUBREAPER, 0);
+  tree->Refresh();
   EXPECT_TRUE(tree->members().empty());
   ASSERT_TRUE(tree->Scan().ok());
   EXPECT_EQ(OpenFiles(), open);
