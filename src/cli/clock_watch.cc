@@ -22,6 +22,8 @@ void ClockWatch::Look() {
     sink_.Write(model::Anchor{.clocks = now});
     told_ = now;
   }
+  const int64_t late_ns = now.mono_ns - NextDueNs();
+  if (late_ns > kPausedNs) Tell(now.mono_ns, "recorder.paused", "for_s", late_ns);
   if (slept_ns > kStepNs) Tell(now.mono_ns, "clock.suspended", "for_s", slept_ns);
   if (std::abs(set_ns) > kStepNs) Tell(now.mono_ns, "clock.jumped", "by_s", set_ns);
   seen_ = now;

@@ -19,6 +19,9 @@ class ClockWatch {
   // at most some thousand ppm.
   static constexpr int64_t kStepNs = 100 * base::kNsPerMs;
 
+  // A look that comes so late was late because the recorder did not run: its job was stopped.
+  static constexpr int64_t kPausedNs = 2 * base::kNsPerSecond;
+
   // Borrows the sink. `first` are the clocks as the run, or what is resumed of it, has them;
   // `read` is replaced by tests.
   ClockWatch(model::Sink& sink, const base::ClockAnchor& first,

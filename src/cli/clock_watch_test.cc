@@ -114,6 +114,16 @@ TEST_F(ClockWatchTest, TellsBothWhereTheClockWasSetInTheSleep) {
   EXPECT_NEAR(Number(out_.events[1]), 3600, 1e-6);
 }
 
+TEST_F(ClockWatchTest, TellsThatTheRecorderItselfDidNotRun) {
+  g_clocks.mono_ns += 6 * kSecond;
+  g_clocks.boot_ns += 6 * kSecond;
+  g_clocks.wall_ns += 6 * kSecond;
+  Run(3);
+  ASSERT_EQ(out_.events.size(), 1U);
+  EXPECT_EQ(out_.events[0].name, "recorder.paused");
+  EXPECT_NEAR(Number(out_.events[0]), 6, 0.5);
+}
+
 TEST_F(ClockWatchTest, SeesAJumpInALookOutOfTurn) {
   g_clocks.wall_ns += kHour;
   watch_.Maintain(g_clocks.mono_ns + 1);

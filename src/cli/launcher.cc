@@ -289,9 +289,12 @@ class Launcher {
     const int64_t ended_ns = base::MonotonicNs();
     finishing_ = true;
     ReplaceWhatStandsStill(ended_ns);
-    Tell({.kind = ControlMessage::Kind::kTrainingEnded,
-          .pid = training_pid_,
-          .wait_status = training_status_.value_or(0)});
+    // Without a status there was no training of ours: the file doesn't say how it ended.
+    if (training_status_) {
+      Tell({.kind = ControlMessage::Kind::kTrainingEnded,
+            .pid = training_pid_,
+            .wait_status = *training_status_});
+    }
     output_.TrainingEnded();
     while (!output_.AllPassedOn() && base::MonotonicNs() - ended_ns < DrainNs()) WaitBriefly();
     output_.Leave();

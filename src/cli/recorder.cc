@@ -73,7 +73,8 @@ class Recorder {
     }
     if (!start.resume)
       Say("epochmeter: recording " + settings_.run_id + " to " + settings_.run_path);
-    resumed_ = start.resume;
+    // One that died before it had written anything has left all of it to us.
+    resumed_ = start.resume && writer_->info().has_value();
     if (start.training_pid > 0) FollowTraining(start.training_pid, &start);
     if (start.training_status) EndWithStatus(*start.training_status);
     while (!finished_) Step();
@@ -104,11 +105,12 @@ class Recorder {
     }
     run_began_ns_ = writer_->info() ? writer_->info()->anchor.mono_ns : info.anchor.mono_ns;
     sink_->Write(info);
+    writer_->FlushSoon();  // what run this is, should all of it be killed now
     if (start.replacement) TellReplaced(*start.replacement, started_ns_, *sink_);
     events_->Begin(*registry_, *sink_, {.not_before_ns = OldestEventNs(start)});
     capture_ = std::make_unique<LogCapture>(*sink_);
     sampler_ = SamplerLink::Make(*registry_, *sink_, settings_);
-    clocks_ = std::make_unique<ClockWatch>(*sink_, info.anchor);
+    clocks_ = std::make_unique<ClockWatch>(*sink_, base::ReadClockAnchor());
     return {};
   }
 

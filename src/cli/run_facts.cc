@@ -40,7 +40,7 @@ std::string WorkingFolder() {
 model::RunInfo DescribeRun(const RunSettings& settings) {
   model::RunInfo info{.run_id = settings.run_id,
                       .boot_id = FirstLine("/proc/sys/kernel/random/boot_id"),
-                      .anchor = base::ReadClockAnchor(),
+                      .anchor = settings.began,
                       .attributes = {}};
   const auto add = [&info](std::string key, std::string value) {
     if (!value.empty()) info.attributes.emplace_back(std::move(key), std::move(value));

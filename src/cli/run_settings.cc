@@ -216,6 +216,27 @@ model::Labels FindIdentifying(Get get) {
   return found;
 }
 
+base::Result<std::string> PrivateFolder(const std::string& folder) {
+  constexpr size_t kLongestFolder = 107 - 18;  // sun_path, less "/0123456789ab.sock"
+  if (folder.size() > kLongestFolder) {
+    return base::SystemError("cannot have sockets in", folder, ENAMETOOLONG);
+  }
+  EPM_TRY(base::MakeDirectories(folder, 0700));
+  struct stat info {};
+  if (::lstat(folder.c_str(), &info) != 0)
+    return base::SystemError("cannot look at", folder, errno);
+  if (!S_ISDIR(info.st_mode) || info.st_uid != ::getuid() || (info.st_mode & 0077) != 0) {
+    return base::Error{.what = "the folder for sockets is not private",
+                       .where = folder,
+                       .why = "",
+                       .what_to_do = "remove it, or set XDG_RUNTIME_DIR to a folder of yours"};
+  }
+  if (::access(folder.c_str(), W_OK | X_OK) != 0) {
+    return base::SystemError("cannot make sockets in", folder, errno);
+  }
+  return folder;
+}
+
 }  // namespace
 
 base::Result<bool> RecordingSwitchedOn() {
@@ -242,24 +263,20 @@ std::string RunsFolder(const Arguments& arguments) {
 }
 
 base::Result<std::string> SocketFolder() {
-  const std::string runtime = Getenv("XDG_RUNTIME_DIR");
-  std::string folder = Getenv("TMPDIR");
-  if (folder.empty()) folder = "/tmp";
-  folder += "/epochmeter-" + std::to_string(::getuid());
-  if (!runtime.empty() && ::access(runtime.c_str(), W_OK | X_OK) == 0) {
-    folder = runtime + "/epochmeter";
+  const std::string own = "/epochmeter-" + std::to_string(::getuid());
+  std::vector<std::string> folders;
+  if (const std::string runtime = Getenv("XDG_RUNTIME_DIR"); !runtime.empty()) {
+    folders.push_back(runtime + "/epochmeter");
   }
-  EPM_TRY(base::MakeDirectories(folder, 0700));
-  struct stat info {};
-  if (::lstat(folder.c_str(), &info) != 0)
-    return base::SystemError("cannot look at", folder, errno);
-  if (!S_ISDIR(info.st_mode) || info.st_uid != ::getuid() || (info.st_mode & 0077) != 0) {
-    return base::Error{.what = "the folder for sockets is not private",
-                       .where = folder,
-                       .why = "",
-                       .what_to_do = "remove it, or set XDG_RUNTIME_DIR to a folder of yours"};
+  if (const std::string temporary = Getenv("TMPDIR"); !temporary.empty()) {
+    folders.push_back(temporary + own);
   }
-  return folder;
+  folders.push_back("/tmp" + own);
+  base::Result<std::string> first = PrivateFolder(folders.front());
+  for (size_t i = 1; i < folders.size() && !first.ok(); ++i) {
+    if (base::Result<std::string> other = PrivateFolder(folders[i]); other.ok()) return other;
+  }
+  return first;
 }
 
 base::Result<RunSettings> MakeRunSettings(const Arguments& arguments) {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/result.h"
 #include "cli/command.h"
 #include "model/record.h"
@@ -14,6 +15,7 @@
 namespace epochmeter::cli {
 
 struct RunSettings {
+  base::ClockAnchor began = base::ReadClockAnchor();  // of the run, whichever recorder describes it
   std::string run_id;    // "20260822T101530Z-train-3f9c1a": sortable, unique, no pid
   std::string run_path;  // the .emr file
   std::string socket_path;

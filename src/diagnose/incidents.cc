@@ -38,7 +38,7 @@ bool IsGpuTrouble(const Event& event) {
 bool IsIncident(const Event& event) {
   if (event.kind == EventKind::kProcess) return event.name == kOomKill;
   const bool told = event.name == "clock.jumped" || event.name == "clock.suspended" ||
-                    event.name == "recorder.disk";
+                    event.name == "recorder.disk" || event.name == "recorder.paused";
   return IsGpuTrouble(event) || (event.kind == EventKind::kSource && told);
 }
 
@@ -81,6 +81,11 @@ std::string TextOf(const Event& event) {
     return "the machine was suspended for " +
            base::FormatDuration(event.Number("for_s").value_or(0)) +
            ": nothing ran and nothing was recorded, and durations leave that time out";
+  }
+  if (event.name == "recorder.paused") {
+    return "the recorder did not run for " +
+           base::FormatDuration(event.Number("for_s").value_or(0)) +
+           ": the job was stopped, or the machine had no time for it; nothing was read then";
   }
   return std::string(event.Text("detail").value_or("reported by the driver"));
 }

@@ -5,6 +5,7 @@ EPOCHMETER_LEAK_RUNS sets the runs of the search for leaks (10 here, 1,000 in th
 """
 import os
 import pathlib
+import resource
 import shutil
 import signal
 import subprocess
@@ -277,3 +278,35 @@ def test_several_runs_that_were_told_the_same_file_do_not_mix(tool):
     assert len(refused) == 3, [each.stderr for each in done]
     data = tool.report()
     assert sum(row["steps"] for row in data["epochs"]) == 5
+
+
+def test_a_run_whose_parts_are_all_killed_at_once_says_what_it_was(tool):
+    process = tool.start("sleep", 5)
+    recorder = find_helper(process.pid, "epm-recorder")
+    wait_until(lambda: b"sleep 5" in tool.call("summary", tool.run_file).stdout, 0.4, "the run to be on disk")
+    os.kill(recorder, signal.SIGKILL)
+    process.kill()
+    process.communicate(timeout=20)
+    assert b"sleep 5" in tool.call("report", tool.run_file).stdout
+
+
+def test_a_recorder_that_dies_young_leaves_the_start_of_the_run_to_its_successor(tool):
+    began = time.time()
+    process = tool.start("sleep", 2)
+    os.kill(find_helper(process.pid, "epm-recorder"), signal.SIGKILL)
+    process.communicate(timeout=20)
+    assert process.returncode == 0
+    assert 1.9 <= tool.report()["run"]["duration_s"] <= time.time() - began
+
+
+def test_where_sockets_cannot_be_had_another_folder_is_taken(tool):
+    for runtime in ("/proc", str(tool.tmp / ("x" * 120))):
+        done = tool.record("true", env=tool.env(XDG_RUNTIME_DIR=runtime, TMPDIR=runtime), flags=["--force"])
+        assert done.returncode == 0 and b"without recording" not in done.stderr, done.stderr
+
+
+def test_a_training_that_could_not_be_started_by_us_has_no_exit_code_on_record(tool):
+    done = tool.record("sh", "-c", "exit 4", preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (20, 20)))
+    assert done.returncode == 4
+    if b"running without recording" in done.stderr and tool.run_file.exists():
+        assert tool.report()["run"]["exit"].get("exit_code") is None
