@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <condition_variable>
 #include <cstdlib>
 #include <mutex>
@@ -19,6 +20,7 @@
 #include "base/strings.h"
 #include "cli/disk_watch.h"
 #include "cli/say.h"
+#include "runfile/file_system.h"
 #include "runfile/frame.h"
 #include "runfile/pending.h"
 #include "runfile/run_files.h"
@@ -135,6 +137,12 @@ class ThreadedWriter : public RecordWriter {
     if (const auto failure = disk_.Last(base::MonotonicNs())) writer_->Write(*failure);
     lock_told_ = true;  // no record after the end
     base::Result<> finished = writer_->Finish(end);
+    // The launcher waits for two seconds: half of it is for a disk that may come back.
+    const int64_t until_ns = base::MonotonicNs() + base::kNsPerSecond;
+    while (!finished.ok() && runfile::MayPass(finished.error()) && base::MonotonicNs() < until_ns) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      finished = writer_->Finish(end);
+    }
     TellNews();
     return finished;
   }

@@ -304,7 +304,9 @@ base::Error Writer::Unfinished(base::Error error) const {
                    : "the run file could not be closed; it and its tail hold all records";
   error.why = error.where + ": " + error.why;
   error.where = path_;
-  error.what_to_do = "free space on its disk, then: epochmeter recover " + path_;
+  const bool full = error.code == ENOSPC || error.code == EDQUOT;
+  error.what_to_do = std::string(full ? "free space on its disk" : "see to its disk") +
+                     ", then: epochmeter recover " + path_;
   return error;
 }
 
