@@ -83,7 +83,7 @@ std::string TextOf(const Event& event) {
            ": nothing ran and nothing was recorded, and durations leave that time out";
   }
   if (event.name == "recorder.paused") {
-    return "the recorder did not run for " +
+    return "the recorder did not run for at least " +
            base::FormatDuration(event.Number("for_s").value_or(0)) +
            ": the job was stopped, or the machine had no time for it; nothing was read then";
   }

@@ -129,9 +129,10 @@ TEST(Incidents, TellThatTheJobWasStopped) {
   const model::Run run = RunOf({At(9, EventKind::kSource, "recorder.paused", {{"for_s", 6.0}})});
   const std::vector<model::Incident> list = FindIncidents(run, {});
   ASSERT_EQ(list.size(), 1U);
-  EXPECT_EQ(list[0].text,
-            "the recorder did not run for 6.00 s: the job was stopped, or the machine had no time "
-            "for it; nothing was read then");
+  EXPECT_EQ(
+      list[0].text,
+      "the recorder did not run for at least 6.00 s: the job was stopped, or the machine had no "
+      "time for it; nothing was read then");
 }
 
 TEST(Incidents, AreNotWhatSourcesAndTheChoiceOfGpusSay) {
