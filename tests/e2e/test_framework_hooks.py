@@ -2,6 +2,7 @@
 """Real frameworks through the real binary: epochs, steps and losses are what they say themselves."""
 import importlib.util
 import json
+import subprocess
 
 import pytest
 from conftest import PROGRAMS, ROOT, python
@@ -16,9 +17,14 @@ needs_tensorflow = pytest.mark.skipif(not TENSORFLOW.exists(), reason=f"no {TENS
 class Recorded:
     """What a program wrote down itself, and what was recorded of it."""
 
-    def __init__(self, tool, interpreter, program, *words):
+    def __init__(self, tool, interpreter, program, *words, may_hang=False):
         truth = tool.tmp / "truth.json"
-        done = tool.record(interpreter, PROGRAMS / program, truth, *words, timeout=280)
+        try:
+            done = tool.record(interpreter, PROGRAMS / program, truth, *words, timeout=60 if may_hang else 280)
+        except subprocess.TimeoutExpired:
+            if not may_hang:
+                raise
+            done = tool.record(interpreter, PROGRAMS / program, truth, *words, flags=["--force"], timeout=200)
         assert done.returncode == 0, done.stderr.decode()
         assert b"Traceback" not in done.stderr, done.stderr.decode()
         self.truth = json.loads(truth.read_text())
@@ -59,7 +65,9 @@ def test_paddle_fit(tool, mode, source):
 @needs_paddle
 @pytest.mark.parametrize("mode, workers, source", [("api", 0, "client"), ("none", 0, "hook"), ("none", 2, "hook")])
 def test_paddle_plain_loop(tool, mode, workers, source):
-    recorded = Recorded(tool, python(), "paddle_plain.py", mode, workers)
+    # PaddlePaddle forks its workers while threads of its own run: a worker may wait for ever for the lock of
+    # Stat<HostMemoryStatAllocated0>, which one of these held.
+    recorded = Recorded(tool, python(), "paddle_plain.py", mode, workers, may_hang=workers > 0)
     recorded.check_epochs(3)
     recorded.check_losses()
     assert recorded.source == source
