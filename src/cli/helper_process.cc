@@ -101,9 +101,10 @@ void HideCommandLine(const char* name) {
   const auto end = base::ParseInt(words[kArgEnd - 3]);
   if (!start || !end || *start <= 0 || *end - *start < 2) return;
   const auto room = static_cast<size_t>(*end - *start);
-  char* text = reinterpret_cast<char*>(*start);  // our own copy since the fork
+  // Our own copy since the fork, at the address that the kernel tells.
+  char* text = reinterpret_cast<char*>(*start);  // NOLINT(performance-no-int-to-ptr)
   std::memset(text, 0, room);
-  std::memcpy(text, name, std::min(room - 1, std::strlen(name)));
+  std::string_view(name).copy(text, room - 1);
 }
 
 }  // namespace epochmeter::cli
