@@ -3,6 +3,8 @@
 
 #include <cstdlib>
 
+#include "model/source_event.h"
+
 namespace epochmeter::cli {
 namespace {
 
@@ -30,13 +32,7 @@ void ClockWatch::Look() {
 }
 
 void ClockWatch::Tell(int64_t t_ns, const char* name, const char* field, int64_t ns) {
-  sink_.Write(model::Event{.t_ns = t_ns,
-                           .kind = model::EventKind::kSource,
-                           .rank = {},
-                           .epoch = {},
-                           .step = {},
-                           .name = name,
-                           .fields = {{.key = field, .value = base::SecondsFromNs(ns)}}});
+  sink_.Write(model::SourceEvent(t_ns, name, {{.key = field, .value = base::SecondsFromNs(ns)}}));
 }
 
 }  // namespace epochmeter::cli

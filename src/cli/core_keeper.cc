@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/strings.h"
+#include "model/source_event.h"
 
 namespace epochmeter::cli {
 namespace {
@@ -67,15 +68,10 @@ void CoreKeeper::Maintain(int64_t now_ns) {
   if (wanted == current_) return;
   if (wanted == allowed_) MoveTo(wanted);
   current_ = wanted;
-  sink_.Write(model::Event{
-      .t_ns = now_ns,
-      .kind = model::EventKind::kSource,
-      .rank = {},
-      .epoch = {},
-      .step = {},
-      .name = "recorder.cores",
-      .fields = {{.key = "cpus", .value = collect::FormatCpuList(wanted)},
-                 {.key = "training_cpus", .value = collect::FormatCpuList(*training)}}});
+  sink_.Write(
+      model::SourceEvent(now_ns, "recorder.cores",
+                         {{.key = "cpus", .value = collect::FormatCpuList(wanted)},
+                          {.key = "training_cpus", .value = collect::FormatCpuList(*training)}}));
 }
 
 // This process, and those of ours among its children and its siblings.

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "cli/say.h"
+#include "model/source_event.h"
 
 namespace epochmeter::cli {
 namespace {
@@ -52,19 +53,14 @@ std::optional<model::Event> DiskWatch::Last(int64_t now_ns) const {
 
 model::Event DiskWatch::AsEvent(int64_t now_ns) const {
   const double lasted_s = base::SecondsFromNs((well_ns_ == 0 ? now_ns : well_ns_) - since_ns_);
-  return {
-      .t_ns = since_ns_,
-      .kind = model::EventKind::kSource,
-      .rank = {},
-      .epoch = {},
-      .step = {},
-      .name = "recorder.disk",
-      .fields = {{.key = "state", .value = std::string("failed")},
-                 {.key = "duration_s", .value = lasted_s},
-                 {.key = "attempts", .value = attempts_},
-                 {.key = "detail",
-                  .value = "the disk did not take records for " + base::FormatDuration(lasted_s) +
-                           " (" + reason_ + "); they waited in memory"}}};
+  return model::SourceEvent(
+      since_ns_, "recorder.disk",
+      {{.key = "state", .value = std::string("failed")},
+       {.key = "duration_s", .value = lasted_s},
+       {.key = "attempts", .value = attempts_},
+       {.key = "detail",
+        .value = "the disk did not take records for " + base::FormatDuration(lasted_s) + " (" +
+                 reason_ + "); they waited in memory"}});
 }
 
 }  // namespace epochmeter::cli

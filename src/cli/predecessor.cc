@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/clock.h"
+#include "model/source_event.h"
 
 namespace epochmeter::cli {
 namespace {
@@ -32,15 +33,10 @@ std::string DetailOf(const ControlMessage& replaced) {
 void TellReplaced(const ControlMessage& replaced, int64_t now_ns, model::Sink& sink) {
   const bool relay = replaced.helper == HelperKind::kRelay;
   sink.Write(
-      model::Event{.t_ns = now_ns,
-                   .kind = model::EventKind::kSource,
-                   .rank = {},
-                   .epoch = {},
-                   .step = {},
-                   .name = relay ? "relay" : "recorder",
-                   .fields = {{.key = "state", .value = std::string("replaced")},
-                              {.key = "detail", .value = DetailOf(replaced)},
-                              {.key = "away_s", .value = base::SecondsFromNs(replaced.away_ns)}}});
+      model::SourceEvent(now_ns, relay ? "relay" : "recorder",
+                         {{.key = "state", .value = std::string("replaced")},
+                          {.key = "detail", .value = DetailOf(replaced)},
+                          {.key = "away_s", .value = base::SecondsFromNs(replaced.away_ns)}}));
 }
 
 uint64_t TakeLostEvents(RecorderWords& words) {

@@ -20,6 +20,7 @@
 #include "base/strings.h"
 #include "cli/disk_watch.h"
 #include "cli/say.h"
+#include "model/source_event.h"
 #include "runfile/file_system.h"
 #include "runfile/frame.h"
 #include "runfile/pending.h"
@@ -304,17 +305,10 @@ class ThreadedWriter : public RecordWriter {
   }
 
   void TellPeriod(bool slow) {
-    writer_->Write(model::Event{
-        .t_ns = base::MonotonicNs(),
-        .kind = model::EventKind::kSource,
-        .rank = {},
-        .epoch = {},
-        .step = {},
-        .name = "recorder.flush_period",
-        .fields = {
-            {.key = "period_s",
-             .value = base::SecondsFromNs(slow ? kSlowPeriodNs : kFlushPeriodNs)},
-            {.key = "flush_s", .value = base::SecondsFromNs(writer_->stats().last_flush_ns)}}});
+    writer_->Write(model::SourceEvent(
+        base::MonotonicNs(), "recorder.flush_period",
+        {{.key = "period_s", .value = base::SecondsFromNs(slow ? kSlowPeriodNs : kFlushPeriodNs)},
+         {.key = "flush_s", .value = base::SecondsFromNs(writer_->stats().last_flush_ns)}}));
   }
 
   const std::string path_;  // as it was given

@@ -20,6 +20,7 @@
 #include "cli/sampler_channel.h"
 #include "cli/sampler_child.h"
 #include "cli/sampler_records.h"
+#include "model/source_event.h"
 
 namespace epochmeter::cli {
 namespace {
@@ -219,13 +220,7 @@ class Link : public SamplerLink {
   }
 
   void Tell(int64_t now_ns, const std::string& name, std::vector<model::EventField> fields) {
-    sink_.Write(model::Event{.t_ns = now_ns,
-                             .kind = model::EventKind::kSource,
-                             .rank = {},
-                             .epoch = {},
-                             .step = {},
-                             .name = name,
-                             .fields = std::move(fields)});
+    sink_.Write(model::SourceEvent(now_ns, name, std::move(fields)));
   }
 
   // At most one a second.

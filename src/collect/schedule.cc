@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "collect/period_plan.h"
+#include "model/source_event.h"
 
 namespace epochmeter::collect {
 
@@ -343,13 +344,7 @@ class RealSchedule : public Schedule {
                  std::vector<model::EventField> fields) {
     fields.insert(fields.begin(), {"state", std::move(state)});
     fields.push_back({"process", context_.process_label});
-    context_.sink.Write(model::Event{.t_ns = now_ns,
-                                     .kind = model::EventKind::kSource,
-                                     .rank = {},
-                                     .epoch = {},
-                                     .step = {},
-                                     .name = std::move(name),
-                                     .fields = std::move(fields)});
+    context_.sink.Write(model::SourceEvent(now_ns, std::move(name), std::move(fields)));
   }
 
   // A value that is no number would spoil every mean behind it.

@@ -19,6 +19,7 @@
 #include "collect/nvml/session.h"
 #include "collect/proc_file.h"
 #include "collect/tree_members.h"
+#include "model/source_event.h"
 
 namespace epochmeter::collect::nvml {
 namespace {
@@ -204,15 +205,10 @@ class JobGpuSource final : public Source {
     std::string text = base::Join({gpus, by, note}, "|");
     if (text == told_) return;
     told_ = std::move(text);
-    sink_.Write(model::Event{.t_ns = t_ns,
-                             .kind = model::EventKind::kSource,
-                             .rank = std::nullopt,
-                             .epoch = std::nullopt,
-                             .step = std::nullopt,
-                             .name = "gpu.choice",
-                             .fields = {{.key = "gpus", .value = gpus},
-                                        {.key = "by", .value = by},
-                                        {.key = "note", .value = note}}});
+    sink_.Write(model::SourceEvent(t_ns, "gpu.choice",
+                                   {{.key = "gpus", .value = gpus},
+                                    {.key = "by", .value = by},
+                                    {.key = "note", .value = note}}));
   }
 
   Session& session_;

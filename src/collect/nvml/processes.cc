@@ -19,6 +19,7 @@
 #include "collect/nvml/nvml_sources.h"
 #include "collect/nvml/process_list.h"
 #include "model/gpu_metrics.h"
+#include "model/source_event.h"
 
 namespace epochmeter::collect::nvml {
 namespace {
@@ -264,18 +265,13 @@ class ProcessSource final : public Source {
 
   void TellMps(const Reading& reading) {
     if (!told_mps_.insert(reading.device.uuid).second) return;
-    sink_.Write(model::Event{
-        .t_ns = reading.out.t_ns,
-        .kind = model::EventKind::kSource,
-        .rank = std::nullopt,
-        .epoch = std::nullopt,
-        .step = std::nullopt,
-        .name = "gpu.mps",
-        .fields = {{.key = "uuid", .value = reading.device.uuid},
-                   {.key = "gpu", .value = static_cast<int64_t>(reading.device.index)},
-                   {.key = "detail",
-                    .value = std::string("an MPS server runs here: utilisation is that of all its "
-                                         "clients together")}}});
+    sink_.Write(model::SourceEvent(
+        reading.out.t_ns, "gpu.mps",
+        {{.key = "uuid", .value = reading.device.uuid},
+         {.key = "gpu", .value = static_cast<int64_t>(reading.device.index)},
+         {.key = "detail",
+          .value = std::string("an MPS server runs here: utilisation is that of all its "
+                               "clients together")}}));
   }
 
   void Tell(Known& process, model::SeriesCondition condition, const std::string& detail,

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/strings.h"
 #include "collect/nvml/asleep.h"
+#include "model/source_event.h"
 
 namespace epochmeter::collect::nvml {
 namespace {
@@ -110,13 +111,7 @@ void Session::TellRefused(uint64_t refused, const std::string& refusal) {
 }
 
 void Session::TellSymbols(int64_t now_ns) {
-  model::Event event{.t_ns = now_ns,
-                     .kind = model::EventKind::kSource,
-                     .rank = std::nullopt,
-                     .epoch = std::nullopt,
-                     .step = std::nullopt,
-                     .name = "nvml.symbols",
-                     .fields = {}};
+  model::Event event = model::SourceEvent(now_ns, "nvml.symbols", {});
   for (const auto& [newest, found] : library_->symbols()) {
     event.fields.push_back({newest, found.empty() ? std::string("none") : found});
   }
@@ -359,26 +354,14 @@ void Session::FreeEventSet() {
 
 void Session::TellRelease(const std::string& name, const std::string& detail, int64_t now_ns) {
   if (sink_ == nullptr) return;  // no source was ever made
-  sink_->Write(model::Event{.t_ns = now_ns,
-                            .kind = model::EventKind::kSource,
-                            .rank = std::nullopt,
-                            .epoch = std::nullopt,
-                            .step = std::nullopt,
-                            .name = name,
-                            .fields = {{"detail", detail}}});
+  sink_->Write(model::SourceEvent(now_ns, name, {{"detail", detail}}));
 }
 
 void Session::Tell(const std::string& name, const Device& device, const std::string& detail,
                    int64_t now_ns) {
-  sink_->Write(model::Event{
-      .t_ns = now_ns,
-      .kind = model::EventKind::kSource,
-      .rank = std::nullopt,
-      .epoch = std::nullopt,
-      .step = std::nullopt,
-      .name = name,
-      .fields = {
-          {"uuid", device.uuid}, {"gpu", static_cast<int64_t>(device.index)}, {"detail", detail}}});
+  sink_->Write(model::SourceEvent(
+      now_ns, name,
+      {{"uuid", device.uuid}, {"gpu", static_cast<int64_t>(device.index)}, {"detail", detail}}));
 }
 
 }  // namespace epochmeter::collect::nvml

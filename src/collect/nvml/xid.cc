@@ -11,6 +11,7 @@
 #include "collect/nvml/kernel_log.h"
 #include "collect/nvml/nvml_sources.h"
 #include "model/gpu_health_metrics.h"
+#include "model/source_event.h"
 
 namespace epochmeter::collect::nvml {
 namespace {
@@ -232,13 +233,7 @@ class XidSource final : public Source {
   }
 
   void Tell(const char* name, int64_t t_ns, std::vector<model::EventField> fields) {
-    sink_.Write(model::Event{.t_ns = t_ns,
-                             .kind = model::EventKind::kSource,
-                             .rank = std::nullopt,
-                             .epoch = std::nullopt,
-                             .step = std::nullopt,
-                             .name = name,
-                             .fields = std::move(fields)});
+    sink_.Write(model::SourceEvent(t_ns, name, std::move(fields)));
   }
 
   Session& session_;
