@@ -8,6 +8,7 @@
 
 #include "collect/sources.h"
 #include "ingest/importers.h"
+#include "runfile/record_codec.h"
 
 namespace epochmeter::fuzz {
 namespace {
@@ -190,6 +191,12 @@ model::RunEnd MakeEnd(Input& in, int64_t* now_ns) {
   if (in.Bit()) end.exit_code = static_cast<int32_t>(in.Number(4));
   if (in.Bit()) end.signal = static_cast<int32_t>(in.Number(1));
   return end;
+}
+
+std::string Encoded(const model::Record& record) {
+  base::ByteWriter out;
+  runfile::EncodeRecord(record, out);
+  return out.Take();
 }
 
 }  // namespace epochmeter::fuzz

@@ -3,6 +3,8 @@
 // number or text at all.
 #pragma once
 
+#include <string>
+
 #include "fuzz/input.h"
 #include "model/record.h"
 
@@ -22,5 +24,8 @@ model::Event MakeEvent(Input& in, int64_t* now_ns);
 model::LogText MakeLog(Input& in, int64_t* now_ns);
 model::Loss MakeLoss(Input& in, int64_t* now_ns);
 model::RunEnd MakeEnd(Input& in, int64_t* now_ns);
+
+// The bytes of a record, by which two are compared.
+std::string Encoded(const model::Record& record);
 
 }  // namespace epochmeter::fuzz

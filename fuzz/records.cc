@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "fuzz/make_record.h"
 #include "fuzz/target.h"
 #include "runfile/chunk_set.h"
 #include "runfile/dump.h"
@@ -13,12 +14,6 @@
 
 namespace epochmeter::fuzz {
 namespace {
-
-std::string Encoded(const model::Record& record) {
-  base::ByteWriter out;
-  runfile::EncodeRecord(record, out);
-  return out.Take();
-}
 
 void RoundTrip(const model::Record& record) {
   const std::string bytes = Encoded(record);

@@ -23,12 +23,6 @@
 namespace epochmeter::fuzz {
 namespace {
 
-std::string Encoded(const model::Record& record) {
-  base::ByteWriter out;
-  runfile::EncodeRecord(record, out);
-  return out.Take();
-}
-
 class Session {
  public:
   explicit Session(Input& in) : in_(in), options_{.file_system = &files_} {
