@@ -14,8 +14,6 @@ using model::Summary;
 
 constexpr uint64_t kMaxDataBytes = uint64_t{8} << 20;  // of a set that is read as a whole
 
-bool Touch(Interval a, Interval b) { return a.begin_ns <= b.end_ns && b.begin_ns <= a.end_ns; }
-
 // The samples from `begin` to before `end`, at least one.
 Summary SumsOf(const std::vector<int64_t>& t_ns, const std::vector<double>& values,
                const std::vector<double>& weights, size_t begin, size_t end) {

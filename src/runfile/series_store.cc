@@ -20,8 +20,6 @@ using model::Summary;
 constexpr uint64_t kMaxReadValues = uint64_t{1} << 28;
 constexpr size_t kMaxKeptBytes = size_t{128} << 20;  // of directories: five weeks of 240 series
 
-bool Touch(Interval a, Interval b) { return a.begin_ns <= b.end_ns && b.begin_ns <= a.end_ns; }
-
 void AppendWithin(const SeriesColumn& from, Interval interval, SeriesColumn* to) {
   const auto begin = std::lower_bound(from.t_ns.begin(), from.t_ns.end(), interval.begin_ns);
   const auto end = std::upper_bound(begin, from.t_ns.end(), interval.end_ns);

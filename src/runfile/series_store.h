@@ -13,6 +13,10 @@
 
 namespace epochmeter::runfile {
 
+inline bool Touch(model::Interval a, model::Interval b) {
+  return a.begin_ns <= b.end_ns && b.begin_ns <= a.end_ns;
+}
+
 // Any number of threads. Only the directories of chunk sets that an interval touches are read; they
 // are kept up to a limit. A damaged chunk costs itself: its samples are missing from Read and from
 // the edges of Summarize, while its sums, which have their own checksum, still count.
