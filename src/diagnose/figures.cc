@@ -6,6 +6,7 @@
 #include <cmath>
 #include <span>
 
+#include "diagnose/curves.h"
 #include "diagnose/own_gpus.h"
 #include "diagnose/statistics.h"
 
@@ -197,10 +198,6 @@ const SeriesDef* FindInScope(const model::Run& run, model::Scope scope, std::str
   return nullptr;
 }
 
-struct CpuMode {
-  std::string_view field;
-  bool busy;
-};
 constexpr std::array<CpuMode, 8> kCpuModes = {{{"cpu_user_s", true},
                                                {"cpu_nice_s", true},
                                                {"cpu_system_s", true},
@@ -244,22 +241,12 @@ void AddCpuRatio(const SeriesReader& reader, const std::vector<Target>& targets)
   }
 }
 
-// Stats of `total` less `free`, at the instants of `free` that have a total at or before them.
 void AddUsed(const SeriesReader& reader, std::string_view total_field, std::string_view free_field,
              std::string_view used_field, const std::vector<Target>& targets) {
   const SeriesDef* total = FindInScope(reader.run(), model::Scope::kHost, total_field);
   const SeriesDef* free = FindInScope(reader.run(), model::Scope::kHost, free_field);
   if (total == nullptr || free == nullptr) return;
-  const SeriesColumn all = reader.Read(total->id);
-  const SeriesColumn rest = reader.Read(free->id);
-  SeriesColumn used;
-  size_t at = 0;
-  for (size_t i = 0; i < rest.t_ns.size(); ++i) {
-    while (at < all.t_ns.size() && all.t_ns[at] <= rest.t_ns[i]) ++at;
-    if (at == 0) continue;
-    used.t_ns.push_back(rest.t_ns[i]);
-    used.value.push_back(all.value[at - 1] - rest.value[i]);
-  }
+  const SeriesColumn used = UsedOf(reader.Read(total->id), reader.Read(free->id));
   for (const Target& target : targets) {
     const Stat stat = StatOf(used, free->period_ns, target.interval);
     if (stat.count > 0) target.host->emplace_back(used_field, stat);
@@ -291,15 +278,42 @@ bool IsOfTarget(const EntityDef& entity, const Target& target, size_t entities) 
 }  // namespace
 
 SeriesColumn SeriesReader::Read(model::SeriesId id) const {
+  const SeriesDef& series = run_.series[id];
   if (run_.store == nullptr) return {};
   base::Result<SeriesColumn> column = run_.store->Read(id, {});
-  if (column.ok()) return std::move(column).value();
-  const SeriesDef& series = run_.series[id];
+  if (column.ok()) {
+    if (!curves_[id]) curves_[id] = CurveOf(series, column.value(), run_.span);
+    return std::move(column).value();
+  }
+  if (curves_[id]) return {};
+  curves_[id].emplace();
   const bool has_entity = series.entity < run_.entities.size();
   const std::string entity = has_entity ? run_.entities[series.entity].name + " " : "";
   unreadable_->push_back(
       {.subject = entity + series.metric.field, .reason = column.error().Message()});
   return {};
+}
+
+std::vector<model::Curve> SeriesReader::TakeCurves() const {
+  std::vector<model::Curve> taken;
+  for (std::optional<model::Curve>& curve : curves_) {
+    if (curve && !curve->points.t_ns.empty()) taken.push_back(std::move(*curve));
+  }
+  return taken;
+}
+
+std::span<const CpuMode> CpuModes() { return kCpuModes; }
+
+SeriesColumn UsedOf(const SeriesColumn& total, const SeriesColumn& free) {
+  SeriesColumn used;
+  size_t at = 0;
+  for (size_t i = 0; i < free.t_ns.size(); ++i) {
+    while (at < total.t_ns.size() && total.t_ns[at] <= free.t_ns[i]) ++at;
+    if (at == 0) continue;
+    used.t_ns.push_back(free.t_ns[i]);
+    used.value.push_back(total.value[at - 1] - free.value[i]);
+  }
+  return used;
 }
 
 void AddGpuFigures(const SeriesReader& reader, const std::vector<Target>& targets) {

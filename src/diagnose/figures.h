@@ -3,9 +3,12 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "model/curve.h"
 #include "model/report.h"
 #include "model/run.h"
 
@@ -25,18 +28,33 @@ struct Target {
   model::StatTable* framework = nullptr;  // null: not wanted
 };
 
-// Reads whole series; one that can't be read is empty and listed with the reason.
+// Reads whole series, and makes each one's curve when it is read for the first time; one that
+// can't be read is empty and listed with the reason. One thread.
 class SeriesReader {
  public:
   SeriesReader(const model::Run& run, std::vector<model::NotMeasured>* unreadable)
-      : run_(run), unreadable_(unreadable) {}
+      : run_(run), unreadable_(unreadable), curves_(run.series.size()) {}
   const model::Run& run() const { return run_; }
   model::SeriesColumn Read(model::SeriesId id) const;
+  bool WasRead(model::SeriesId id) const { return curves_[id].has_value(); }
+  // Those of all that were read and have samples, in the order of the run's series.
+  std::vector<model::Curve> TakeCurves() const;
 
  private:
   const model::Run& run_;
   std::vector<model::NotMeasured>* unreadable_;
+  mutable std::vector<std::optional<model::Curve>> curves_;
 };
+
+// The modes of the host's CPUs, and which of them are work.
+struct CpuMode {
+  std::string_view field;
+  bool busy;
+};
+std::span<const CpuMode> CpuModes();
+
+// `total` less `free`, at the instants of `free` that have a total at or before them.
+model::SeriesColumn UsedOf(const model::SeriesColumn& total, const model::SeriesColumn& free);
 
 // GPUs in the order of their index, gauges first in a fixed order, then growth of counters.
 // Energy comes from the energy counter unless it was reset or stood still, else from the integral

@@ -6,7 +6,9 @@
 #include <iterator>
 #include <utility>
 
+#include "diagnose/curves.h"
 #include "diagnose/epochs.h"
+#include "diagnose/facts.h"
 #include "diagnose/figures.h"
 #include "diagnose/incidents.h"
 #include "diagnose/not_measured.h"
@@ -216,6 +218,7 @@ void AddSeriesFigures(const Run& run, Report* report) {
   AddHostFigures(reader, targets);
   AddProcessFigures(reader, targets);
   AddFrameworkFigures(reader, targets);
+  AddCurves(reader, &report->curves);
 }
 
 // What the sampler last remarked on the choice of GPUs by the environment; nothing when it said
@@ -251,6 +254,7 @@ void AddGpuChoice(const Run& run, const JobGpus& job, bool has_ranks, Report* re
 Report BuildReport(const Run& run, const ReportOptions& options) {
   Report report;
   report.progress_source = ProgressSource(run);
+  report.framework = FrameworkOf(run);
   report.duration_s = SecondsOf(run.Recorded());
   const std::vector<RankEvents> ranks = SplitByRank(run);
   report.epochs = ClientRows(ranks, &report.after_training);
@@ -276,7 +280,8 @@ Report BuildReport(const Run& run, const ReportOptions& options) {
   AddGpuChoice(run, job, !ranks.empty(), &report);
   std::vector<model::NotMeasured> missing = FindNotMeasured(run, report);
   std::move(missing.begin(), missing.end(), std::back_inserter(report.not_measured));
-  report.findings = EvaluateRules(Rules(), run, report);
+  const Facts facts(run, report, options.limits);
+  report.findings = EvaluateRules(Rules(), facts);
   return report;
 }
 

@@ -7,6 +7,7 @@
 // series. Pure; as thread-safe as the run's store.
 #pragma once
 
+#include "diagnose/limits.h"
 #include "model/report.h"
 #include "model/run.h"
 
@@ -14,6 +15,7 @@ namespace epochmeter::diagnose {
 
 struct ReportOptions {
   bool all_gpus = false;  // keep GPUs that are not the job's, marked so
+  Limits limits;          // of the rules
 };
 model::Report BuildReport(const model::Run& run, const ReportOptions& options = {});
 

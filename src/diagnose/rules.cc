@@ -2,17 +2,18 @@
 #include "diagnose/rules.h"
 
 #include <algorithm>
+#include <array>
 #include <string>
+#include <utility>
 
-#include "base/strings.h"
+#include "diagnose/rules/all.h"
 
 namespace epochmeter::diagnose {
 namespace {
 
-bool HasSeries(const model::Run& run, std::string_view field) {
-  return std::any_of(run.series.begin(), run.series.end(),
-                     [&](const model::SeriesDef& series) { return series.metric.field == field; });
-}
+constexpr auto kRules = std::to_array<const RuleDef*>({
+    &rules::kDataStarvation,
+});
 
 // 0 is shown first.
 int Order(model::Severity severity) {
@@ -31,31 +32,34 @@ int Order(model::Severity severity) {
 
 }  // namespace
 
-std::span<const RuleDef> Rules() { return {}; }
+Judgement NotApplicable(model::Message reason) {
+  return {.findings = {}, .not_applicable = std::move(reason)};
+}
 
-std::vector<model::Finding> EvaluateRules(std::span<const RuleDef> rules, const model::Run& run,
-                                          const model::Report& report) {
+std::span<const RuleDef* const> Rules() { return kRules; }
+
+std::vector<model::Finding> EvaluateRules(std::span<const RuleDef* const> rules,
+                                          const Facts& facts) {
   std::vector<model::Finding> findings;
-  for (const RuleDef& rule : rules) {
-    std::vector<std::string> missing;
-    for (const std::string_view field : rule.needs) {
-      if (!HasSeries(run, field)) missing.emplace_back(field);
-    }
-    if (!missing.empty()) {
+  for (const RuleDef* rule : rules) {
+    Judgement judgement = rule->Judge(facts);
+    if (!judgement.not_applicable.empty()) {
       model::Finding finding;
-      finding.rule = rule.id;
       finding.severity = model::Severity::kNotApplicable;
-      finding.summary = "not judged: the run has no " + base::Join(missing, ", ");
-      findings.push_back(std::move(finding));
-      continue;
+      finding.summary = std::move(judgement.not_applicable);
+      judgement.findings.push_back(std::move(finding));
     }
-    for (model::Finding& finding : rule.Evaluate(run, report)) {
+    for (model::Finding& finding : judgement.findings) {
+      finding.rule = rule->id;
+      finding.title = rule->Title();
       findings.push_back(std::move(finding));
     }
   }
-  std::stable_sort(findings.begin(), findings.end(), [](const auto& a, const auto& b) {
-    return Order(a.severity) < Order(b.severity);
-  });
+  const auto key = [](const model::Finding& finding) {
+    return std::pair(Order(finding.severity), -finding.lost_gpu_s.value_or(0));
+  };
+  std::stable_sort(findings.begin(), findings.end(),
+                   [&](const auto& a, const auto& b) { return key(a) < key(b); });
   return findings;
 }
 

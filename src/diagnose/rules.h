@@ -7,25 +7,33 @@
 #include <string_view>
 #include <vector>
 
+#include "diagnose/facts.h"
 #include "model/report.h"
-#include "model/run.h"
 
 namespace epochmeter::diagnose {
 
-struct RuleDef {
-  std::string_view id;     // dotted or snake lower case; never renamed
-  std::string_view title;  // one line for lists
-  // Fields of series without which the rule can't judge; it is then reported as not applicable.
-  std::span<const std::string_view> needs;
-  // A pure function of the run and of the tables worked out from it.
-  std::vector<model::Finding> (*Evaluate)(const model::Run& run, const model::Report& report);
+// What a rule comes to. Without findings and without a reason it judged the run and all was well.
+struct Judgement {
+  std::vector<model::Finding> findings;
+  model::Message not_applicable;  // why it could not judge; then without findings
 };
 
-std::span<const RuleDef> Rules();
+// The rule can't judge for this reason.
+Judgement NotApplicable(model::Message reason);
 
-// Findings of `rules`, worst first. A rule whose needs no series meets gives one finding of
-// severity not_applicable that names what is missing.
-std::vector<model::Finding> EvaluateRules(std::span<const RuleDef> rules, const model::Run& run,
-                                          const model::Report& report);
+struct RuleDef {
+  std::string_view id;        // snake case; never renamed
+  model::Message (*Title)();  // what it finds, in a few words; title of its findings
+  // A pure function of the facts, which outlive the call. It leaves `rule` and `title` to the
+  // engine.
+  Judgement (*Judge)(const Facts& facts);
+};
+
+std::span<const RuleDef* const> Rules();
+
+// Findings of `rules`: worst first, at equal severity the one that lost most GPU time first. A rule
+// that could not judge gives one finding of severity not_applicable whose summary says why.
+std::vector<model::Finding> EvaluateRules(std::span<const RuleDef* const> rules,
+                                          const Facts& facts);
 
 }  // namespace epochmeter::diagnose

@@ -192,30 +192,63 @@ void WriteRun(const Run& run, const Report& report, JsonWriter& json) {
   json.EndObject().EndObject();
 }
 
+// A sentence in each language: "summary" and "summary_zh"; null where there is none.
+void WriteMessage(const std::string& key, const model::Message& message, JsonWriter& json) {
+  if (message.empty()) {
+    json.Key(key).Null().Key(key + "_zh").Null();
+    return;
+  }
+  json.Field(key, message.en).Field(key + "_zh", message.zh);
+}
+
 void WriteEvidence(const Run& run, const model::Evidence& evidence, JsonWriter& json) {
   json.BeginObject().Field("series", evidence.series);
   WriteTime(run, "begin", evidence.interval.begin_ns, json);
   WriteTime(run, "end", evidence.interval.end_ns, json);
   WriteScalars("values", evidence.values, json);
-  json.EndObject();
+  WriteMessage("note", evidence.note, json);
+  json.Key("steps").BeginArray();
+  for (const int64_t step : evidence.steps) json.Int(step);
+  json.EndArray().EndObject();
+}
+
+void WriteAdvice(const model::Finding& finding, JsonWriter& json) {
+  json.Key("advice").BeginArray();
+  for (const model::Advice& advice : finding.advice) {
+    json.BeginObject();
+    json.Key("framework");
+    advice.framework.empty() ? json.Null() : json.String(advice.framework);
+    WriteMessage("text", advice.text, json);
+    json.Key("code");
+    advice.code.empty() ? json.Null() : json.String(advice.code);
+    json.EndObject();
+  }
+  json.EndArray();
+}
+
+void WriteFinding(const Run& run, const model::Finding& finding, JsonWriter& json) {
+  json.BeginObject()
+      .Field("rule", finding.rule)
+      .Field("severity", model::SeverityName(finding.severity));
+  WriteMessage("title", finding.title, json);
+  WriteMessage("summary", finding.summary, json);
+  WriteMessage("explanation", finding.explanation, json);
+  WriteAdvice(finding, json);
+  json.Field("rank", finding.rank)
+      .Field("pid", finding.pid)
+      .Field("gpu", finding.gpu)
+      .Field("confidence", finding.confidence)
+      .Field("lost_gpu_s", finding.lost_gpu_s)
+      .Field("gain_ratio", finding.gain_ratio)
+      .Key("evidence")
+      .BeginArray();
+  for (const model::Evidence& evidence : finding.evidence) WriteEvidence(run, evidence, json);
+  json.EndArray().EndObject();
 }
 
 void WriteFindings(const Run& run, const Report& report, JsonWriter& json) {
   json.Key("findings").BeginArray();
-  for (const model::Finding& finding : report.findings) {
-    json.BeginObject()
-        .Field("rule", finding.rule)
-        .Field("severity", model::SeverityName(finding.severity))
-        .Field("summary", finding.summary)
-        .Field("explanation", finding.explanation)
-        .Field("advice", finding.advice)
-        .Field("rank", finding.rank)
-        .Field("gpu", finding.gpu)
-        .Key("evidence")
-        .BeginArray();
-    for (const model::Evidence& evidence : finding.evidence) WriteEvidence(run, evidence, json);
-    json.EndArray().EndObject();
-  }
+  for (const model::Finding& finding : report.findings) WriteFinding(run, finding, json);
   json.EndArray();
 }
 

@@ -175,8 +175,7 @@ void AddFindings(const Report& report, Page* page) {
   for (const model::Finding& finding : report.findings) {
     if (finding.severity == model::Severity::kNotApplicable) continue;
     std::string item = fmt::format("{} [{}] {}", model::SeverityName(finding.severity),
-                                   finding.rule, finding.summary);
-    if (!finding.advice.empty()) item += " -> " + finding.advice;
+                                   finding.rule, finding.summary.en);
     items.push_back(std::move(item));
   }
   if (items.empty()) return;

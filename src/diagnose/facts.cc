@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "diagnose/facts.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "diagnose/epochs.h"
+#include "diagnose/own_gpus.h"
+
+namespace epochmeter::diagnose {
+namespace {
+
+using model::Curve;
+using model::Event;
+using model::EventKind;
+using model::Interval;
+using model::Summary;
+
+// Steps that later epochs must have for the first to be warm-up as a whole, and the warm-up of a
+// training without such epochs.
+constexpr size_t kLaterSteps = 10;
+constexpr size_t kWarmUpSteps = 10;
+
+double NumberAt(const model::StepTable& table, std::string_view column, size_t index) {
+  const std::vector<double>* values = table.Column(column);
+  return values == nullptr ? model::kAbsentNumber : (*values)[index];
+}
+
+// A duration that can be one: a wild one must not move a begin before the clock.
+bool IsDuration(double seconds) { return seconds >= 0 && seconds < 1e8; }
+
+std::vector<TrainStep> StepsOf(const model::StepTable& table) {
+  std::vector<TrainStep> steps;
+  steps.reserve(table.size());
+  for (const size_t index : StepOrder(table)) {
+    if (NumberAt(table, "partial", index) > 0) continue;
+    TrainStep step{.begin_ns = table.t_ns[index],
+                   .end_ns = table.t_ns[index],
+                   .duration_s = NumberAt(table, "duration_s", index),
+                   .data_wait_s = NumberAt(table, "data_wait_s", index),
+                   .batch_size = NumberAt(table, "batch_size", index),
+                   .epoch = table.epoch[index],
+                   .step = table.step[index],
+                   .index = index};
+    const double count = NumberAt(table, "steps", index);
+    if (count >= 1 && count < 1e9) step.steps = count;
+    if (IsDuration(step.duration_s)) step.begin_ns -= std::llround(step.duration_s * 1e9);
+    steps.push_back(step);
+  }
+  return steps;
+}
+
+std::vector<PhaseSpan> PhasesOf(const RankEvents& rank, int64_t last_seen_ns) {
+  std::vector<PhaseSpan> phases;
+  for (const Event* event : rank.events) {
+    if (event->kind == EventKind::kPhaseBegin) {
+      phases.push_back({.name = event->name,
+                        .interval = {.begin_ns = event->t_ns, .end_ns = last_seen_ns},
+                        .epoch = event->epoch,
+                        .open = true});
+    }
+    if (event->kind != EventKind::kPhaseEnd) continue;
+    const auto begun = std::find_if(phases.rbegin(), phases.rend(), [&](const PhaseSpan& phase) {
+      return phase.open && phase.name == event->name;
+    });
+    if (begun != phases.rend()) {
+      begun->open = false;
+      begun->interval.end_ns = event->t_ns;
+      if (!begun->epoch) begun->epoch = event->epoch;
+      continue;
+    }
+    const double seconds = event->Number("duration_s").value_or(-1);
+    if (!IsDuration(seconds)) continue;
+    phases.push_back(
+        {.name = event->name,
+         .interval = {.begin_ns = event->t_ns - std::llround(seconds * 1e9), .end_ns = event->t_ns},
+         .epoch = event->epoch,
+         .open = false});
+  }
+  std::stable_sort(phases.begin(), phases.end(), [](const PhaseSpan& a, const PhaseSpan& b) {
+    return a.interval.begin_ns < b.interval.begin_ns;
+  });
+  return phases;
+}
+
+void SetTraining(const RankEvents& rank, const model::Run& run, RankFacts* facts) {
+  std::optional<int64_t> first;
+  std::optional<int64_t> begun;
+  for (const Event* event : rank.events) {
+    if (!first) first = event->t_ns;
+    if (event->kind == EventKind::kTrainBegin && !begun) begun = event->t_ns;
+    if (event->kind == EventKind::kTrainEnd) facts->training.end_ns = event->t_ns;
+    if (event->kind == EventKind::kTrainBegin || event->kind == EventKind::kTrainEnd) {
+      facts->ended = event->kind == EventKind::kTrainEnd;
+    }
+  }
+  if (!facts->ended) facts->training.end_ns = run.Recorded().end_ns;
+  if (!begun && !facts->steps.empty()) {
+    first = std::min(first.value_or(facts->steps.front().begin_ns), facts->steps.front().begin_ns);
+  }
+  facts->training.begin_ns = begun.value_or(first.value_or(run.Recorded().begin_ns));
+  facts->training.end_ns = std::max(facts->training.end_ns, facts->training.begin_ns);
+}
+
+// The row whose steps the step is among; -1 when it is in none.
+int64_t RowOf(const TrainStep& step, const std::vector<const model::EpochRow*>& rows) {
+  for (size_t i = rows.size(); i-- > 0;) {
+    if (rows[i]->begin_ns <= step.end_ns && step.end_ns <= rows[i]->end_ns) {
+      return static_cast<int64_t>(i);
+    }
+  }
+  return -1;
+}
+
+void MarkWarmUp(RankFacts* facts) {
+  std::vector<int64_t> row_of;
+  row_of.reserve(facts->steps.size());
+  size_t later = 0;
+  for (const TrainStep& step : facts->steps) {
+    // Steps come in the order of time, and so do rows: most are in the row of the one before.
+    const auto& rows = facts->rows;
+    const int64_t last = row_of.empty() ? -1 : row_of.back();
+    const bool same = last >= 0 && step.end_ns <= rows[static_cast<size_t>(last)]->end_ns;
+    row_of.push_back(same ? last : RowOf(step, rows));
+    later += row_of.back() > 0 ? 1 : 0;
+  }
+  const size_t count = facts->steps.size();
+  const size_t head = std::min(std::max(kWarmUpSteps, count / 20), kWarmUpSteps * 10);
+  size_t compile = 0;
+  for (size_t i = 0; i < count; ++i) {
+    TrainStep& step = facts->steps[i];
+    const bool first_epoch = later >= kLaterSteps ? row_of[i] <= 0 : i < head;
+    const bool first_of_epoch = i == 0 || row_of[i] != row_of[i - 1];
+    const auto& phases = facts->phases;
+    while (compile < phases.size() &&
+           (phases[compile].name != "compile" || phases[compile].interval.end_ns < step.begin_ns)) {
+      ++compile;
+    }
+    const bool compiles =
+        compile < phases.size() && phases[compile].interval.begin_ns <= step.end_ns;
+    step.warm_up = first_epoch || first_of_epoch || compiles;
+  }
+}
+
+std::vector<Interval> SteadyOf(const RankFacts& facts) {
+  std::vector<Interval> steady;
+  bool open = false;
+  for (const TrainStep& step : facts.steps) {
+    const bool good = !step.warm_up && IsDuration(step.duration_s);
+    if (good && open && step.begin_ns - steady.back().end_ns < 1'000'000) {
+      steady.back().end_ns = std::max(steady.back().end_ns, step.end_ns);
+    } else if (good) {
+      steady.push_back({.begin_ns = step.begin_ns, .end_ns = step.end_ns});
+    }
+    open = good;
+  }
+  std::vector<Interval> phases;
+  for (const PhaseSpan& phase : facts.phases) {
+    if (phase.name == "eval" || phase.name == "checkpoint" || phase.name == "compile") {
+      phases.push_back(phase.interval);
+    }
+  }
+  std::vector<Interval> clean;
+  size_t from = 0;
+  for (const Interval& stretch : steady) {
+    while (from < phases.size() && phases[from].end_ns < stretch.begin_ns) ++from;
+    std::vector<Interval> inside;
+    for (size_t i = from; i < phases.size() && phases[i].begin_ns <= stretch.end_ns; ++i) {
+      inside.push_back(phases[i]);
+    }
+    for (const Interval& part : Subtract(stretch, std::move(inside))) clean.push_back(part);
+  }
+  return clean;
+}
+
+}  // namespace
+
+std::string FrameworkName(std::string_view told) {
+  if (told.find("paddle") != std::string_view::npos) return "paddle";
+  if (told.find("torch") != std::string_view::npos) return "pytorch";
+  if (told.find("lightning") != std::string_view::npos) return "pytorch";
+  if (told.find("transformers") != std::string_view::npos) return "pytorch";
+  if (told.find("tensorflow") != std::string_view::npos) return "tensorflow";
+  if (told.find("keras") != std::string_view::npos) return "tensorflow";
+  return {};
+}
+
+std::string FrameworkOf(const model::Run& run) {
+  std::string found;
+  for (const Event& event : run.events) {
+    if (event.kind != EventKind::kHello && event.kind != EventKind::kTrainBegin) continue;
+    const std::string name = FrameworkName(event.Text("framework").value_or(""));
+    if (!name.empty()) found = name;
+  }
+  for (const model::EntityDef* entity : run.EntitiesOf(model::Scope::kRank)) {
+    if (found.empty()) found = FrameworkName(Find(entity->attributes, "framework"));
+  }
+  return found;
+}
+
+double RankFacts::SteadySeconds() const { return TotalSeconds(steady); }
+
+Facts::Facts(const model::Run& run, const model::Report& report, const Limits& limits)
+    : run_(run), report_(report), limits_(limits) {
+  const std::vector<RankEvents> ranks = SplitByRank(run);
+  const JobGpus job = FindJobGpus(run, ranks);
+  for (const RankEvents& rank : ranks) {
+    RankFacts facts{.rank = rank.rank, .pid = rank.pid, .events = rank.events};
+    facts.name = rank.rank  ? "rank" + std::to_string(*rank.rank)
+                 : rank.pid ? "process " + std::to_string(*rank.pid)
+                            : "training";
+    facts.framework = report.framework;
+    for (const Event* event : rank.events) {
+      const std::string name = FrameworkName(event->Text("framework").value_or(""));
+      if (!name.empty()) facts.framework = name;
+    }
+    facts.table = rank.steps;
+    if (rank.steps != nullptr) facts.steps = StepsOf(*rank.steps);
+    SetTraining(rank, run, &facts);
+    facts.phases = PhasesOf(rank, facts.training.end_ns);
+    for (const model::EpochRow& row : report.epochs) {
+      if (row.rank == rank.rank && row.pid == rank.pid) facts.rows.push_back(&row);
+    }
+    facts.gpus =
+        OwnGpus(run, rank, ranks.size() == 1 ? &job : nullptr).value_or(std::vector<int32_t>());
+    MarkWarmUp(&facts);
+    facts.steady = SteadyOf(facts);
+    ranks_.push_back(std::move(facts));
+  }
+  for (const Curve& curve : report.curves) curves_[curve.entity].emplace(curve.field, &curve);
+  for (const model::SeriesDef& series : run.series) {
+    series_[series.entity].emplace(series.metric.field, series.id);
+  }
+}
+
+size_t Facts::job_gpus() const {
+  return static_cast<size_t>(
+      std::count_if(report_.gpus.begin(), report_.gpus.end(),
+                    [](const model::GpuStats& gpu) { return gpu.of_job.value_or(true); }));
+}
+
+const Curve* Facts::FindCurve(model::EntityId entity, std::string_view field) const {
+  const auto fields = curves_.find(entity);
+  if (fields == curves_.end()) return nullptr;
+  const auto found = fields->second.find(field);
+  return found == fields->second.end() ? nullptr : found->second;
+}
+
+const model::EntityDef* Facts::Gpu(int32_t index) const {
+  for (const model::EntityDef& entity : run_.entities) {
+    if (entity.scope == model::Scope::kGpu && GpuIndex(entity) == index) return &entity;
+  }
+  return nullptr;
+}
+
+const Curve* Facts::GpuCurve(int32_t index, std::string_view field) const {
+  const model::EntityDef* gpu = Gpu(index);
+  return gpu == nullptr ? nullptr : FindCurve(gpu->id, field);
+}
+
+const Curve* Facts::FirstCurve(model::Scope scope, std::string_view field) const {
+  for (const model::EntityDef& entity : run_.entities) {
+    if (entity.scope != scope) continue;
+    if (const Curve* curve = FindCurve(entity.id, field)) return curve;
+  }
+  return nullptr;
+}
+
+const Curve* Facts::HostCurve(std::string_view field) const {
+  return FirstCurve(model::Scope::kHost, field);
+}
+
+const Curve* Facts::TreeCurve(std::string_view field) const {
+  for (const model::EntityDef& entity : run_.entities) {
+    if (entity.scope != model::Scope::kProcess || entity.name != "tree") continue;
+    if (const Curve* curve = FindCurve(entity.id, field)) return curve;
+  }
+  return nullptr;
+}
+
+const Curve* Facts::FrameworkCurve(const RankFacts& rank, std::string_view field) const {
+  const Curve* only = nullptr;
+  size_t count = 0;
+  for (const model::EntityDef& entity : run_.entities) {
+    if (entity.scope != model::Scope::kRank || !Find(entity.labels, "device").empty()) continue;
+    const Curve* curve = FindCurve(entity.id, field);
+    if (curve == nullptr) continue;
+    const std::string_view label = Find(entity.labels, "rank");
+    if (rank.rank && label == std::to_string(*rank.rank)) return curve;
+    const std::string_view pid = Find(entity.labels, "pid");
+    if (rank.pid && pid == std::to_string(*rank.pid)) return curve;
+    only = curve;
+    ++count;
+  }
+  return count == 1 && ranks_.size() <= 1 ? only : nullptr;
+}
+
+model::SeriesColumn Facts::Read(model::EntityId entity, std::string_view field,
+                                Interval interval) const {
+  const auto fields = series_.find(entity);
+  if (fields == series_.end() || run_.store == nullptr) return {};
+  const auto found = fields->second.find(field);
+  if (found == fields->second.end()) return {};
+  base::Result<model::SeriesColumn> column = run_.store->Read(found->second, interval);
+  return column.ok() ? std::move(column).value() : model::SeriesColumn{};
+}
+
+Summary Facts::Over(model::EntityId entity, std::string_view field,
+                    std::span<const Interval> intervals) const {
+  Summary sum;
+  const auto fields = series_.find(entity);
+  if (fields == series_.end() || run_.store == nullptr || intervals.empty()) return sum;
+  const auto found = fields->second.find(field);
+  if (found == fields->second.end()) return sum;
+  const auto table =
+      run_.store->SummarizeAll({found->second}, {intervals.begin(), intervals.end()});
+  if (!table.ok()) return sum;
+  for (const Summary& part : table.value().front()) sum.Append(part);
+  return sum;
+}
+
+std::string Facts::SeriesName(const Curve& curve) const {
+  if (curve.entity >= run_.entities.size()) return curve.field;
+  const model::EntityDef& entity = run_.entities[curve.entity];
+  std::string name = entity.name;
+  if (entity.scope == model::Scope::kGpu && GpuIndex(entity) >= 0) {
+    name = "gpu" + std::to_string(GpuIndex(entity));
+  } else if (entity.scope == model::Scope::kRank && !Find(entity.labels, "rank").empty()) {
+    name = "rank" + std::string(Find(entity.labels, "rank"));
+  }
+  return name + " " + curve.field;
+}
+
+Summary Sum(const Curve& curve, std::span<const Interval> intervals) {
+  Summary sum;
+  for (const Interval& interval : intervals) {
+    if (curve.exact) {
+      const auto& t_ns = curve.points.t_ns;
+      auto at = std::lower_bound(t_ns.begin(), t_ns.end(), interval.begin_ns);
+      for (; at != t_ns.end() && *at <= interval.end_ns; ++at) {
+        const auto i = static_cast<size_t>(at - t_ns.begin());
+        if (std::isnan(curve.points.value[i])) continue;
+        const bool follows = i > 0 && !model::IsAbsent(curve.points.value[i - 1]);
+        const double weight = follows
+                                  ? model::SampleWeightSeconds(t_ns[i - 1], *at, curve.period_ns)
+                              : i > 0 ? base::SecondsFromNs(curve.period_ns)
+                                      : 0;
+        sum.Add(*at, curve.points.value[i], weight);
+      }
+      continue;
+    }
+    for (size_t i = 0; i < curve.buckets.size(); ++i) {
+      const bool inside = curve.BucketBegin(i) >= interval.begin_ns &&
+                          curve.BucketBegin(i + 1) - 1 <= interval.end_ns;
+      if (inside) sum.Append(curve.buckets[i]);
+    }
+  }
+  return sum;
+}
+
+std::vector<Interval> Subtract(Interval interval, std::vector<Interval> holes) {
+  std::sort(holes.begin(), holes.end(),
+            [](const Interval& a, const Interval& b) { return a.begin_ns < b.begin_ns; });
+  std::vector<Interval> left;
+  int64_t from = interval.begin_ns;
+  for (const Interval& hole : holes) {
+    if (hole.end_ns <= from) continue;
+    if (hole.begin_ns >= interval.end_ns) break;
+    if (hole.begin_ns > from) left.push_back({.begin_ns = from, .end_ns = hole.begin_ns});
+    from = hole.end_ns;
+  }
+  if (from < interval.end_ns) left.push_back({.begin_ns = from, .end_ns = interval.end_ns});
+  return left;
+}
+
+double TotalSeconds(std::span<const Interval> intervals) {
+  double seconds = 0;
+  for (const Interval& interval : intervals) {
+    seconds += base::SecondsFromNs(interval.end_ns - interval.begin_ns);
+  }
+  return seconds;
+}
+
+}  // namespace epochmeter::diagnose

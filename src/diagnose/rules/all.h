@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every rule, by its file. The order in which they run is in rules.cc.
+#pragma once
+
+#include "diagnose/rules.h"
+
+namespace epochmeter::diagnose::rules {
+
+extern const RuleDef kDataStarvation;
+
+}  // namespace epochmeter::diagnose::rules
