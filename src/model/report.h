@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/bill.h"
 #include "model/curve.h"
 #include "model/message.h"
 #include "model/run.h"
@@ -170,7 +171,8 @@ struct Report {
   std::vector<Finding> findings;   // worst first
   std::vector<NotMeasured> not_measured;
   std::vector<Curve> curves;  // of all series and derived figures, in the order of run.series
-  std::string framework;  // of the training: "paddle", "tensorflow", "pytorch"; empty: not known
+  std::string framework;     // of the training: "paddle", "tensorflow", "pytorch"; empty: not known
+  std::optional<Bill> bill;  // what the GPU time went to; BuildReport gives it, tests may have none
 };
 
 }  // namespace epochmeter::model
