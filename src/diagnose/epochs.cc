@@ -157,69 +157,7 @@ std::vector<EpochRow> StepEpochs(const RankEvents& rank) {
   return rows;
 }
 
-bool HasProgress(const RankEvents& process) {
-  return process.steps != nullptr || FirstOf(process, EventKind::kEpochBegin) ||
-         FirstOf(process, EventKind::kEpochEnd);
-}
-
-// Gives everything of the processes without a rank to the one that trains, unless several do.
-void JoinWithoutRank(std::map<model::ProcessKey, RankEvents>* processes) {
-  const auto end = processes->lower_bound(model::ProcessKey(model::kNoRank + 1));
-  auto owner = end;
-  for (auto process = processes->begin(); process != end; ++process) {
-    if (!HasProgress(process->second)) continue;
-    if (owner != end) return;
-    owner = process;
-  }
-  if (owner == end) owner = processes->begin();
-  if (owner == end) return;
-  RankEvents joined = std::move(owner->second);
-  joined.pid.reset();
-  for (auto process = processes->begin(); process != end; ++process) {
-    if (process == owner) continue;
-    const std::vector<const Event*>& others = process->second.events;
-    joined.events.insert(joined.events.end(), others.begin(), others.end());
-  }
-  processes->erase(processes->begin(), end);
-  processes->emplace(model::ProcessKey(), std::move(joined));
-}
-
-bool IsOfTraining(const Event& event) {
-  return event.kind != EventKind::kSource && event.kind != EventKind::kProcess &&
-         event.kind != EventKind::kFinding && event.kind != EventKind::kAlert;
-}
-
 }  // namespace
-
-std::vector<RankEvents> SplitByRank(const model::Run& run) {
-  std::map<model::ProcessKey, RankEvents> processes;
-  const auto of = [&](const model::ProcessKey& key) -> RankEvents& {
-    RankEvents& process = processes[key];
-    if (key.rank != model::kNoRank) process.rank = key.rank;
-    if (key.pid != 0) process.pid = key.pid;
-    return process;
-  };
-  for (const Event& event : run.events) {
-    if (IsOfTraining(event)) of(model::ProcessOf(event)).events.push_back(&event);
-  }
-  for (const auto& [key, steps] : run.steps) of(key).steps = &steps;
-  JoinWithoutRank(&processes);
-  std::vector<RankEvents> list;
-  for (auto& [key, process] : processes) {
-    std::stable_sort(process.events.begin(), process.events.end(),
-                     [](const Event* a, const Event* b) { return a->t_ns < b->t_ns; });
-    list.push_back(std::move(process));
-  }
-  return list;
-}
-
-std::vector<size_t> StepOrder(const StepTable& steps) {
-  std::vector<size_t> order(steps.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](size_t a, size_t b) { return steps.t_ns[a] < steps.t_ns[b]; });
-  return order;
-}
 
 std::vector<EpochRow> FindEpochs(const RankEvents& rank) {
   const bool has_events =

@@ -51,39 +51,6 @@ std::vector<TrainStep> StepsOf(const model::StepTable& table) {
   return steps;
 }
 
-std::vector<PhaseSpan> PhasesOf(const RankEvents& rank, int64_t last_seen_ns) {
-  std::vector<PhaseSpan> phases;
-  for (const Event* event : rank.events) {
-    if (event->kind == EventKind::kPhaseBegin) {
-      phases.push_back({.name = event->name,
-                        .interval = {.begin_ns = event->t_ns, .end_ns = last_seen_ns},
-                        .epoch = event->epoch,
-                        .open = true});
-    }
-    if (event->kind != EventKind::kPhaseEnd) continue;
-    const auto begun = std::find_if(phases.rbegin(), phases.rend(), [&](const PhaseSpan& phase) {
-      return phase.open && phase.name == event->name;
-    });
-    if (begun != phases.rend()) {
-      begun->open = false;
-      begun->interval.end_ns = event->t_ns;
-      if (!begun->epoch) begun->epoch = event->epoch;
-      continue;
-    }
-    const double seconds = event->Number("duration_s").value_or(-1);
-    if (!IsDuration(seconds)) continue;
-    phases.push_back(
-        {.name = event->name,
-         .interval = {.begin_ns = event->t_ns - std::llround(seconds * 1e9), .end_ns = event->t_ns},
-         .epoch = event->epoch,
-         .open = false});
-  }
-  std::stable_sort(phases.begin(), phases.end(), [](const PhaseSpan& a, const PhaseSpan& b) {
-    return a.interval.begin_ns < b.interval.begin_ns;
-  });
-  return phases;
-}
-
 void SetTraining(const RankEvents& rank, const model::Run& run, RankFacts* facts) {
   std::optional<int64_t> first;
   std::optional<int64_t> begun;
@@ -207,9 +174,7 @@ Facts::Facts(const model::Run& run, const model::Report& report, const Limits& l
   const JobGpus job = FindJobGpus(run, ranks);
   for (const RankEvents& rank : ranks) {
     RankFacts facts{.rank = rank.rank, .pid = rank.pid, .events = rank.events};
-    facts.name = rank.rank  ? "rank" + std::to_string(*rank.rank)
-                 : rank.pid ? "process " + std::to_string(*rank.pid)
-                            : "training";
+    facts.name = model::ProcessName(rank.rank, rank.pid);
     facts.framework = report.framework;
     for (const Event* event : rank.events) {
       const std::string name = FrameworkName(event->Text("framework").value_or(""));
@@ -218,7 +183,7 @@ Facts::Facts(const model::Run& run, const model::Report& report, const Limits& l
     facts.table = rank.steps;
     if (rank.steps != nullptr) facts.steps = StepsOf(*rank.steps);
     SetTraining(rank, run, &facts);
-    facts.phases = PhasesOf(rank, facts.training.end_ns);
+    facts.phases = model::PhasesOf(rank, facts.training.end_ns);
     for (const model::EpochRow& row : report.epochs) {
       if (row.rank == rank.rank && row.pid == rank.pid) facts.rows.push_back(&row);
     }
@@ -322,14 +287,7 @@ Summary Facts::Over(model::EntityId entity, std::string_view field,
 
 std::string Facts::SeriesName(const Curve& curve) const {
   if (curve.entity >= run_.entities.size()) return curve.field;
-  const model::EntityDef& entity = run_.entities[curve.entity];
-  std::string name = entity.name;
-  if (entity.scope == model::Scope::kGpu && GpuIndex(entity) >= 0) {
-    name = "gpu" + std::to_string(GpuIndex(entity));
-  } else if (entity.scope == model::Scope::kRank && !Find(entity.labels, "rank").empty()) {
-    name = "rank" + std::string(Find(entity.labels, "rank"));
-  }
-  return name + " " + curve.field;
+  return model::EntityName(run_.entities[curve.entity]) + " " + curve.field;
 }
 
 Summary Sum(const Curve& curve, std::span<const Interval> intervals) {

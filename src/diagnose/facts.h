@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "diagnose/limits.h"
+#include "model/rank_events.h"
 #include "model/report.h"
 #include "model/run.h"
 
@@ -36,13 +37,7 @@ struct TrainStep {
   bool warm_up = false;
 };
 
-// A phase that is told apart from training: eval, checkpoint, compile, ...
-struct PhaseSpan {
-  std::string name;
-  model::Interval interval;
-  std::optional<int64_t> epoch;
-  bool open = false;  // its end was not seen: it ends with what was last seen of the rank
-};
+using model::PhaseSpan;
 
 struct RankFacts {
   std::optional<int32_t> rank;

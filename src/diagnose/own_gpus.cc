@@ -86,18 +86,6 @@ std::set<int32_t> UsedGpus(const model::Run& run) {
 
 }  // namespace
 
-std::string_view Find(const model::Labels& labels, std::string_view key) {
-  for (const auto& [name, value] : labels) {
-    if (name == key) return value;
-  }
-  return {};
-}
-
-int32_t GpuIndex(const EntityDef& gpu) {
-  const std::optional<int64_t> index = base::ParseInt(Find(gpu.labels, "gpu"));
-  return index && *index >= 0 && *index < 4096 ? static_cast<int32_t>(*index) : -1;
-}
-
 JobGpus FindJobGpus(const model::Run& run, const std::vector<RankEvents>& ranks) {
   std::set<int32_t> chosen = MarkedGpus(run);
   const std::set<int32_t> used = UsedGpus(run);

@@ -8,15 +8,14 @@
 #include <vector>
 
 #include "diagnose/epochs.h"
+#include "model/entity_name.h"
 #include "model/report.h"
 #include "model/run.h"
 
 namespace epochmeter::diagnose {
 
-// Index on this host (label gpu) of a GPU entity; -1 when it has none.
-int32_t GpuIndex(const model::EntityDef& gpu);
-// The value of a label or attribute; empty when absent.
-std::string_view Find(const model::Labels& labels, std::string_view key);
+using model::Find;
+using model::GpuIndex;
 
 // Indexes of the GPUs that are the job's; nothing when the run does not say.
 struct JobGpus {
