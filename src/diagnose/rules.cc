@@ -13,6 +13,7 @@ namespace {
 
 constexpr auto kRules = std::to_array<const RuleDef*>({
     &rules::kDataStarvation,
+    &rules::kLossNotFinite,
 });
 
 // 0 is shown first.

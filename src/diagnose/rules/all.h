@@ -7,5 +7,6 @@
 namespace epochmeter::diagnose::rules {
 
 extern const RuleDef kDataStarvation;
+extern const RuleDef kLossNotFinite;
 
 }  // namespace epochmeter::diagnose::rules
