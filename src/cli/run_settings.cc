@@ -13,6 +13,7 @@
 #include <random>
 
 #include "base/file.h"
+#include "base/redact.h"
 #include "base/strings.h"
 #include "collect/proc_pid.h"
 #include "collect/rank_env.h"
@@ -86,26 +87,6 @@ std::string ExpandTemplate(std::string text, const RunSettings& settings) {
     }
   }
   return text;
-}
-
-bool IsSecretName(std::string_view name) {
-  const std::string lower = base::ToLowerAscii(name);
-  constexpr std::array<std::string_view, 9> kParts = {"token",  "secret",     "password",
-                                                      "passwd", "api-key",    "api_key",
-                                                      "apikey", "credential", "access_key"};
-  return std::any_of(kParts.begin(), kParts.end(), [&lower](std::string_view part) {
-    return lower.find(part) != std::string::npos;
-  });
-}
-
-// "scheme://user:pass@host" loses what stands before the @.
-std::string RedactUrl(std::string word) {
-  const size_t scheme = word.find("://");
-  if (scheme == std::string::npos) return word;
-  const size_t end = word.find_first_of("/?#", scheme + 3);
-  const size_t at = word.rfind('@', end);
-  if (at == std::string::npos || at < scheme + 3) return word;
-  return word.replace(scheme + 3, at - scheme - 3, "***");
 }
 
 base::Result<int64_t> DurationFlag(const Arguments& arguments, std::string_view name,
@@ -340,13 +321,13 @@ std::vector<std::string> RedactCommand(const std::vector<std::string>& command) 
     const size_t equals = word.find('=');
     if (hide_next) {
       words.emplace_back("***");
-    } else if (equals != std::string::npos && IsSecretName(word.substr(0, equals))) {
+    } else if (equals != std::string::npos && base::IsSecretName(word.substr(0, equals))) {
       words.push_back(word.substr(0, equals + 1) + "***");
     } else {
-      words.push_back(RedactHome(RedactUrl(word)));
+      words.push_back(RedactHome(base::RedactUrl(word)));
     }
     hide_next = !hide_next && base::StartsWith(word, "-") && equals == std::string::npos &&
-                IsSecretName(word);
+                base::IsSecretName(word);
   }
   return words;
 }
