@@ -9,5 +9,6 @@ namespace epochmeter::diagnose::rules {
 extern const RuleDef kDataStarvation;
 extern const RuleDef kIdleGpu;
 extern const RuleDef kLossNotFinite;
+extern const RuleDef kXidError;
 
 }  // namespace epochmeter::diagnose::rules
