@@ -2,6 +2,7 @@
 #include "diagnose/activity.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 
 #include "diagnose/own_gpus.h"
@@ -190,6 +191,22 @@ std::optional<double> MeanOver(const Facts& facts, std::span<const int32_t> gpus
   }
   if (count == 0) return {};
   return sum / static_cast<double>(count);
+}
+
+std::optional<double> PowerLimit(const Facts& facts, int32_t gpu) {
+  const Curve* curve = facts.GpuCurve(gpu, "power_limit_w");
+  if (curve != nullptr) {
+    for (size_t i = curve->points.value.size(); i-- > 0;) {
+      if (curve->points.value[i] > 0) return curve->points.value[i];
+    }
+  }
+  const model::EntityDef* entity = facts.Gpu(gpu);
+  if (entity == nullptr) return {};
+  const std::string_view text = Find(entity->attributes, "power_limit_mw");
+  double milliwatts = 0;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), milliwatts);
+  if (parsed.ec != std::errc() || !(milliwatts > 0)) return {};
+  return milliwatts / 1000;
 }
 
 std::vector<Interval> StretchesAtMost(const Curve& curve, double limit, double shortest_s) {

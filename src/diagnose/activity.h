@@ -45,6 +45,8 @@ std::optional<double> MeanOver(const Facts& facts, int32_t gpu, std::string_view
 // The mean of these GPUs' means; nothing when none has the figure.
 std::optional<double> MeanOver(const Facts& facts, std::span<const int32_t> gpus,
                                std::string_view field, std::span<const model::Interval> intervals);
+// The power limit of a GPU in W, as it last held, else as its attributes tell it.
+std::optional<double> PowerLimit(const Facts& facts, int32_t gpu);
 // Stretches of at least `shortest_s` in which no sample of the curve is above `limit`; holes end
 // them. In a thinned curve their ends are as coarse as a bucket.
 std::vector<model::Interval> StretchesAtMost(const model::Curve& curve, double limit,

@@ -17,6 +17,9 @@ constexpr auto kTable = std::to_array<LimitDef>({
      "input-bound"},
     {"data_starvation.warning_ratio", 0.20, "1",
      "the same; TensorFlow's profiler calls 20 % highly input-bound"},
+    {"idle_gpu.after_training_s", 300, "s",
+     "how long a job may hold its GPUs after its training; own choice, saving and ending processes "
+     "take a minute or two"},
     {"idle_gpu.info_s", 60, "s",
      "idle time of a GPU that is worth knowing, whatever its share; own choice"},
     {"idle_gpu.stretch_s", 10, "s",
@@ -28,6 +31,15 @@ constexpr auto kTable = std::to_array<LimitDef>({
      "that hold a GPU"},
     {"idle_gpu.warning_s", 3600, "s",
      "the same in all; clusters warn their users after 60 idle minutes"},
+    {"low_sm_activity.busy_ratio", 0.8, "1",
+     "without SM activity: utilisation from which little power is a contradiction; own choice"},
+    {"low_sm_activity.info_ratio", 0.15, "1",
+     "mean SM activity over steady steps that is worth a word; own choice"},
+    {"low_sm_activity.power_ratio", 0.25, "1",
+     "without SM activity: power by its limit; one spinning thread draws 17 % of an H200's"},
+    {"low_sm_activity.warning_ratio", 0.10, "1",
+     "mean SM activity over steady steps; own choice: tiny kernels give 0.1 %, one spinning thread "
+     "0.7 %, a small convolutional network 10 %, healthy training 35 to 70 %"},
     {"stalled_steps.factor", 10, "1",
      "times the usual step that a silence must last; as in watchdogs of training frameworks"},
     {"stalled_steps.floor_s", 10, "s",
@@ -36,7 +48,8 @@ constexpr auto kTable = std::to_array<LimitDef>({
      "from here on a silence that ended by itself is a warning where no rank was seen waiting for "
      "another; own choice"},
     {"trend.growth_ratio", 0.01, "1",
-     "growth of a floor, by its first value, that is worth a word; allocator counters have no noise"},
+     "growth of a floor, by its first value, that is worth a word; allocator counters have no "
+     "noise"},
     {"trend.largest_rise_ratio", 0.5, "1",
      "share of the growth that came in one rise: more is a jump, such as a first evaluation"},
     {"trend.plateau_ratio", 0.5, "1",

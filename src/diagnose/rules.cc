@@ -14,6 +14,7 @@ namespace {
 constexpr auto kRules = std::to_array<const RuleDef*>({
     &rules::kDataStarvation,
     &rules::kIdleGpu,
+    &rules::kLowSmActivity,
     &rules::kXidError,
     &rules::kLossNotFinite,
 });

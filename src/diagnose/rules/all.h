@@ -9,6 +9,7 @@ namespace epochmeter::diagnose::rules {
 extern const RuleDef kDataStarvation;
 extern const RuleDef kIdleGpu;
 extern const RuleDef kLossNotFinite;
+extern const RuleDef kLowSmActivity;
 extern const RuleDef kXidError;
 
 }  // namespace epochmeter::diagnose::rules

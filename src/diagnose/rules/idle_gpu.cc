@@ -5,9 +5,10 @@
 // activity rises above the limit, after the first step (or the first use) and outside evaluation,
 // checkpoints, compilation and stalls, which have rules of their own. False positives: a CPU phase
 // that belongs to the job, such as building an index or an interactive session; where steps wait
-// for data all of that time, it is left to data_starvation.
+// for data all of that time, it is left to data_starvation. What a process does for a short while
+// after its training (saving, waiting for its workers) is no fault.
 #include <algorithm>
-#include <cmath>
+#include <limits>
 
 #include "diagnose/activity.h"
 #include "diagnose/rules/all.h"
@@ -65,9 +66,26 @@ bool HoldsMemory(const Facts& facts, int32_t gpu, const Interval& stretch) {
   return true;
 }
 
-// Everything that other rules speak of.
+// From when all ranks have ended their training to the end of the recording; empty when one did
+// not, or when there are none.
+std::vector<Interval> AfterTraining(const Facts& facts) {
+  Interval after{.begin_ns = std::numeric_limits<int64_t>::min(),
+                 .end_ns = facts.run().Recorded().end_ns};
+  for (const RankFacts& rank : facts.ranks()) {
+    if (!rank.ended) return {};
+    after.begin_ns = std::max(after.begin_ns, rank.training.end_ns);
+  }
+  if (facts.ranks().empty() || after.end_ns <= after.begin_ns) return {};
+  return {after};
+}
+
+// Everything that other rules speak of, and the short while that a process takes to end.
 std::vector<Interval> Excused(const Facts& facts) {
   std::vector<Interval> excused = PhasesOfAll(facts);
+  const std::vector<Interval> after = AfterTraining(facts);
+  if (TotalSeconds(after) < facts.limits()["idle_gpu.after_training_s"]) {
+    excused.insert(excused.end(), after.begin(), after.end());
+  }
   const std::vector<Interval> stalled = StalledTime(facts);
   excused.insert(excused.end(), stalled.begin(), stalled.end());
   if (WorstDataWaitRatio(facts) >= kMostlyWaiting) {
@@ -141,6 +159,32 @@ model::Evidence EvidenceOf(const Facts& facts, const IdleGpu& idle, const Interv
   return evidence;
 }
 
+double LongestSeconds(const IdleGpu& idle) {
+  double longest_s = 0;
+  for (const Interval& stretch : idle.stretches) {
+    longest_s = std::max(longest_s, TotalSeconds(std::span(&stretch, 1)));
+  }
+  return longest_s;
+}
+
+model::Message Summary(const std::vector<IdleGpu>& gpus, const IdleGpu& worst, double idle_s) {
+  if (gpus.size() == 1) {
+    return Say(
+        "GPU {} did nothing for {} of {} ({}) while the job held it, up to {} at a stretch: "
+        "{} GPU hours.",
+        "作业占用 GPU {} 期间，它在 {}/{}（{}）内没有工作，最长连续 {}，合 {} GPU 小时。",
+        worst.gpu, SaySeconds(worst.idle_s), SaySeconds(worst.watched_s), SayPercent(worst.Ratio()),
+        SaySeconds(LongestSeconds(worst)), SayNumber(idle_s / 3600));
+  }
+  return Say(
+      "{} of the job's GPUs did nothing for long, together {} GPU hours; GPU {} most: {} of "
+      "{} ({}), up to {} at a stretch.",
+      "作业的 {} 块 GPU 长时间没有工作，共 {} GPU 小时；最严重的是 GPU {}：{}/{}（{}），"
+      "最长连续 {}。",
+      gpus.size(), SayNumber(idle_s / 3600), worst.gpu, SaySeconds(worst.idle_s),
+      SaySeconds(worst.watched_s), SayPercent(worst.Ratio()), SaySeconds(LongestSeconds(worst)));
+}
+
 Finding FindingOf(const Facts& facts, const std::vector<IdleGpu>& gpus) {
   const IdleGpu& worst =
       *std::max_element(gpus.begin(), gpus.end(),
@@ -154,17 +198,7 @@ Finding FindingOf(const Facts& facts, const std::vector<IdleGpu>& gpus) {
   finding.severity = much ? Severity::kWarning : Severity::kInfo;
   if (gpus.size() == 1) finding.gpu = worst.gpu;
   finding.confidence = facts.GpuCurve(worst.gpu, "sm_active_ratio") != nullptr ? 0.95 : 0.85;
-  const auto longest = std::max_element(worst.stretches.begin(), worst.stretches.end(),
-                                        [](const Interval& a, const Interval& b) {
-                                          return a.end_ns - a.begin_ns < b.end_ns - b.begin_ns;
-                                        });
-  finding.summary = Say(
-      "{} of the job's GPUs did nothing for a long time; GPU {} was idle for {} of {} ({}), {} at "
-      "a stretch. Together {} GPU hours.",
-      "作业的 {} 块 GPU 长时间没有工作；GPU {} 在 {}/{}（{}）内空闲，最长连续 {}。共 {} GPU 小时。",
-      gpus.size(), worst.gpu, SaySeconds(worst.idle_s), SaySeconds(worst.watched_s),
-      SayPercent(worst.Ratio()), SaySeconds(TotalSeconds(std::span(&*longest, 1))),
-      SayNumber(idle_s / 3600));
+  finding.summary = Summary(gpus, worst, idle_s);
   finding.explanation =
       worst.used ? Say("No kernel ran in these stretches though the job held the GPU. Start-up, "
                        "evaluation, checkpoints and stalls are not counted here.",

@@ -18,21 +18,28 @@ void WorkUntil(TestRun* run, double until_s, int32_t gpu = 0) {
 }
 
 TEST(IdleGpu, FiresWhereStepsGoOnWithoutWork) {
-  TestRun run(60);
+  TestRun run(42);
   WorkUntil(&run, 15);
   run.Train({});
   const auto findings = run.Judge(kRule);
   ASSERT_EQ(SeverityOf(findings), "warning");
   EXPECT_EQ(findings[0].gpu, 0);
-  EXPECT_NEAR(findings[0].lost_gpu_s.value_or(0), 45, 2);
+  EXPECT_NEAR(findings[0].lost_gpu_s.value_or(0), 26.5, 1);
   EXPECT_EQ(findings[0].evidence.size(), 1U);
 }
 
 TEST(IdleGpu, FiresWhereTheGpuIsHeldAfterTheTraining) {
-  TestRun run(300);
+  TestRun run(400);
   WorkUntil(&run, 42);
   run.Train({});
   EXPECT_EQ(SeverityOf(run.Judge(kRule)), "warning");
+}
+
+TEST(IdleGpu, AMinuteAfterTheTrainingIsItsNormalEnd) {
+  TestRun run(110);
+  WorkUntil(&run, 42);
+  run.Train({});
+  EXPECT_EQ(SeverityOf(run.Judge(kRule)), "none");
 }
 
 TEST(IdleGpu, FiresForAGpuThatIsNeverUsed) {
