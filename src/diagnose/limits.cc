@@ -40,6 +40,14 @@ constexpr auto kTable = std::to_array<LimitDef>({
     {"low_sm_activity.warning_ratio", 0.10, "1",
      "mean SM activity over steady steps; own choice: tiny kernels give 0.1 %, one spinning thread "
      "0.7 %, a small convolutional network 10 %, healthy training 35 to 70 %"},
+    {"power_throttle.brake_ratio", 0.01, "1",
+     "share of the steady time in which the hardware braked for power; own choice, it never should"},
+    {"power_throttle.clock_lost_ratio", 0.10, "1",
+     "part of the highest clock that is missing on average; below it the power cap costs little"},
+    {"power_throttle.info_ratio", 0.05, "1",
+     "share of the steady time at the power limit that is worth a word; own choice"},
+    {"power_throttle.warning_ratio", 0.50, "1",
+     "the same, from which on a clock that falls far is a warning; own choice"},
     {"stalled_steps.factor", 10, "1",
      "times the usual step that a silence must last; as in watchdogs of training frameworks"},
     {"stalled_steps.floor_s", 10, "s",
@@ -47,6 +55,12 @@ constexpr auto kTable = std::to_array<LimitDef>({
     {"stalled_steps.recovered_s", 30, "s",
      "from here on a silence that ended by itself is a warning where no rank was seen waiting for "
      "another; own choice"},
+    {"thermal_throttle.hardware_ratio", 0.01, "1",
+     "share of the steady time in which the hardware's own heat limit held; own choice, it comes "
+     "after the driver's limit failed"},
+    {"thermal_throttle.info_ratio", 0.005, "1",
+     "share of the steady time with clocks lowered by heat; own choice, above brief blips"},
+    {"thermal_throttle.warning_ratio", 0.05, "1", "the same; own choice"},
     {"trend.growth_ratio", 0.01, "1",
      "growth of a floor, by its first value, that is worth a word; allocator counters have no "
      "noise"},

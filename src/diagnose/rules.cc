@@ -14,6 +14,8 @@ namespace {
 constexpr auto kRules = std::to_array<const RuleDef*>({
     &rules::kDataStarvation,
     &rules::kIdleGpu,
+    &rules::kThermalThrottle,
+    &rules::kPowerThrottle,
     &rules::kLowSmActivity,
     &rules::kXidError,
     &rules::kLossNotFinite,

@@ -10,6 +10,8 @@ extern const RuleDef kDataStarvation;
 extern const RuleDef kIdleGpu;
 extern const RuleDef kLossNotFinite;
 extern const RuleDef kLowSmActivity;
+extern const RuleDef kPowerThrottle;
+extern const RuleDef kThermalThrottle;
 extern const RuleDef kXidError;
 
 }  // namespace epochmeter::diagnose::rules
