@@ -3,6 +3,7 @@
 
 #include "base/strings.h"
 #include "cli/open_run.h"
+#include "cli/report_pictures.h"
 #include "cli/text_options.h"
 #include "cli/verbs.h"
 #include "diagnose/report_builder.h"
@@ -28,7 +29,7 @@ constexpr FlagSpec kReportFlags[] = {
     {.name = "format",
      .short_name = 'f',
      .value_name = "NAMES",
-     .help = "text, json, csv, jsonl; several by comma [text]"},
+     .help = "text, json, csv, jsonl, html, svg, png; several by comma [text]"},
     {.name = "output",
      .short_name = 'o',
      .value_name = "PATH",
@@ -38,6 +39,8 @@ constexpr FlagSpec kReportFlags[] = {
     kColorFlag,
     kAsciiFlag,
     kAllGpusFlag,
+    kMaxSizeFlag,
+    kNoRedactFlag,
     kStrictFlag,
 };
 
@@ -67,6 +70,10 @@ base::Result<> WriteFormat(const Arguments& arguments, const OpenedRun& opened,
     EPM_ASSIGN(const auto output, Output::Open(OutputPath(arguments, "txt", several), opened.path));
     output->stream() << render::RenderReport(opened.run, report, options);
     return output->Close();
+  }
+  if (IsPictureFormat(format)) {
+    return WritePicture(arguments, opened, report, format,
+                        OutputPath(arguments, format, several));
   }
   const exporting::ExporterDef* exporter =
       exporting::FindExporter(exporting::Subject::kReport, format);

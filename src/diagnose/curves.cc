@@ -2,12 +2,12 @@
 #include "diagnose/curves.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <set>
 
 #include "base/strings.h"
 #include "diagnose/own_gpus.h"
+#include "model/m4.h"
 
 namespace epochmeter::diagnose {
 namespace {
@@ -23,32 +23,6 @@ void AddPoint(int64_t t_ns, double value, SeriesColumn* points) {
   points->t_ns.push_back(t_ns);
   points->value.push_back(value);
 }
-
-// One bucket on its way: the four samples that a line through it touches.
-struct Touched {
-  size_t first = 0, low = 0, high = 0, last = 0;
-  bool any = false;
-
-  void Add(size_t at, const SeriesColumn& column) {
-    if (!any) first = low = high = at;
-    any = true;
-    // A NaN is neither; it survives as the first or the last only.
-    if (!(column.value[low] <= column.value[at])) low = at;
-    if (!(column.value[high] >= column.value[at])) high = at;
-    last = at;
-  }
-
-  void Write(const SeriesColumn& column, SeriesColumn* points) {
-    if (!any) return;
-    std::array<size_t, 4> order = {first, low, high, last};
-    std::sort(order.begin(), order.end());
-    for (size_t i = 0; i < order.size(); ++i) {
-      if (i > 0 && order[i] == order[i - 1]) continue;
-      AddPoint(column.t_ns[order[i]], column.value[order[i]], points);
-    }
-    any = false;
-  }
-};
 
 // Growth per second between readings, at the later one; a fall has none.
 SeriesColumn RateOf(const SeriesColumn& counter) {
@@ -156,7 +130,10 @@ void FillCurve(const SeriesColumn& column, Interval span, Curve* curve) {
   const auto first = static_cast<size_t>(from - column.t_ns.begin());
   const auto end = static_cast<size_t>(to - column.t_ns.begin());
   curve->exact = end - first <= kExactSamples;
-  Touched touched;
+  model::M4Bucket touched;
+  const auto write = [&](size_t at) {
+    AddPoint(column.t_ns[at], column.value[at], &curve->points);
+  };
   size_t open = 0;  // the bucket that `touched` is of
   for (size_t i = first; i < end; ++i) {
     const int64_t t_ns = column.t_ns[i];
@@ -165,16 +142,16 @@ void FillCurve(const SeriesColumn& column, Interval span, Curve* curve) {
     const auto bucket = static_cast<size_t>((t_ns - span.begin_ns) / curve->bucket_ns);
     if (!std::isnan(column.value[i])) curve->buckets[bucket].Add(t_ns, column.value[i], weight);
     const bool hole = i > first && weight * 1.001 < base::SecondsFromNs(t_ns - column.t_ns[i - 1]);
-    if (bucket != open || hole) touched.Write(column, &curve->points);
+    if (bucket != open || hole) touched.Flush(write);
     if (hole) AddPoint(column.t_ns[i - 1] + 1, model::kAbsentNumber, &curve->points);
     open = bucket;
     if (curve->exact) {
       AddPoint(t_ns, column.value[i], &curve->points);
     } else {
-      touched.Add(i, column);
+      touched.Add(i, column.value);
     }
   }
-  touched.Write(column, &curve->points);
+  touched.Flush(write);
 }
 
 std::string RateField(std::string_view counter_field) {

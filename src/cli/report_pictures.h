@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The formats of `report -f` that are looked at: html, svg, png.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "cli/command.h"
+#include "cli/open_run.h"
+#include "model/report.h"
+
+namespace epochmeter::cli {
+
+inline constexpr FlagSpec kMaxSizeFlag = {
+    .name = "max-size",
+    .value_name = "SIZE",
+    .help = "html: most bytes of the page, such as 5MB; curves are thinned to fit [2MB]"};
+inline constexpr FlagSpec kNoRedactFlag = {
+    .name = "no-redact",
+    .value_name = "",
+    .help = "html, svg, png: keep secrets and home folders that were found in texts",
+    .kind = FlagKind::kSwitch};
+
+bool IsPictureFormat(std::string_view format);
+
+// To `path`, or to stdout where it is absent or "-"; never to a terminal.
+base::Result<> WritePicture(const Arguments& arguments, const OpenedRun& opened,
+                            const model::Report& report, std::string_view format,
+                            const std::optional<std::string>& path);
+
+}  // namespace epochmeter::cli
