@@ -72,7 +72,8 @@ bool HasForeignGpus(const model::Run& run) {
                      [](const EntityDef* gpu) { return Find(gpu->attributes, "job") == "no"; });
 }
 
-// GPUs on which the driver listed a process of the job.
+}  // namespace
+
 std::set<int32_t> UsedGpus(const model::Run& run) {
   std::set<int32_t> gpus;
   for (const EntityDef* process : run.EntitiesOf(model::Scope::kProcess)) {
@@ -83,8 +84,6 @@ std::set<int32_t> UsedGpus(const model::Run& run) {
   }
   return gpus;
 }
-
-}  // namespace
 
 JobGpus FindJobGpus(const model::Run& run, const std::vector<RankEvents>& ranks) {
   std::set<int32_t> chosen = MarkedGpus(run);

@@ -25,6 +25,9 @@ inline constexpr std::string_view kJobGpusUnknown =
     "neither the environment nor the training nor the driver's process lists say it, so all are "
     "shown; set CUDA_VISIBLE_DEVICES, or name the GPUs from the training";
 
+// GPUs on which the driver listed a process of the job.
+std::set<int32_t> UsedGpus(const model::Run& run);
+
 // Where the environment of the job chose (attribute job of the GPU entities), those, and those that
 // a rank names or one of its processes was seen on; else those that the ranks name, if all of them
 // do; else those with processes of the job.

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <utility>
 
+#include "diagnose/bill.h"
 #include "diagnose/curves.h"
 #include "diagnose/epochs.h"
 #include "diagnose/facts.h"
@@ -282,6 +283,7 @@ Report BuildReport(const Run& run, const ReportOptions& options) {
   std::move(missing.begin(), missing.end(), std::back_inserter(report.not_measured));
   const Facts facts(run, report, options.limits);
   report.findings = EvaluateRules(Rules(), facts);
+  report.bill = MakeBill(facts, options.rates);
   return report;
 }
 

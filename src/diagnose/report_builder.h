@@ -16,6 +16,7 @@ namespace epochmeter::diagnose {
 struct ReportOptions {
   bool all_gpus = false;  // keep GPUs that are not the job's, marked so
   Limits limits;          // of the rules
+  model::Rates rates;     // of the bill
 };
 model::Report BuildReport(const model::Run& run, const ReportOptions& options = {});
 
