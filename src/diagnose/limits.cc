@@ -17,6 +17,8 @@ constexpr auto kTable = std::to_array<LimitDef>({
      "input-bound"},
     {"data_starvation.warning_ratio", 0.20, "1",
      "the same; TensorFlow's profiler calls 20 % highly input-bound"},
+    {"gpu_memory_leak.least_bytes", 4194304, "By",
+     "least growth over the judged part; two blocks of a small allocator pool, less is bookkeeping"},
     {"idle_gpu.after_training_s", 300, "s",
      "how long a job may hold its GPUs after its training; own choice, saving and ending processes "
      "take a minute or two"},
@@ -70,8 +72,10 @@ constexpr auto kTable = std::to_array<LimitDef>({
      "growth of the last third by that of the first: less levels off (a second difference)"},
     {"trend.rises_ratio", 0.7, "1",
      "share of the windows that rise by a fifth of the mean rise; less is growth here and there"},
-    {"trend.steadiness_ratio", 0.8, "1",
+    {"trend.steadiness_ratio", 0.9, "1",
      "growth by the sum of all rises and falls; a random walk and a saw-tooth come down again"},
+    {"trend.straightness_ratio", 0.15, "1",
+     "farthest floor from the fitted line, by the growth; at 0.15 under 1 % of random walks pass"},
 });
 
 const LimitDef* Find(std::string_view id) {

@@ -12,6 +12,7 @@ namespace epochmeter::diagnose {
 namespace {
 
 constexpr auto kRules = std::to_array<const RuleDef*>({
+    &rules::kGpuMemoryLeak,
     &rules::kDataStarvation,
     &rules::kIdleGpu,
     &rules::kThermalThrottle,
