@@ -17,6 +17,7 @@ constexpr auto kRules = std::to_array<const RuleDef*>({
     &rules::kIdleGpu,
     &rules::kThermalThrottle,
     &rules::kPowerThrottle,
+    &rules::kEccErrors,
     &rules::kLowSmActivity,
     &rules::kXidError,
     &rules::kLossNotFinite,

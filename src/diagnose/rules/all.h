@@ -7,6 +7,7 @@
 namespace epochmeter::diagnose::rules {
 
 extern const RuleDef kDataStarvation;
+extern const RuleDef kEccErrors;
 extern const RuleDef kGpuMemoryLeak;
 extern const RuleDef kIdleGpu;
 extern const RuleDef kLossNotFinite;

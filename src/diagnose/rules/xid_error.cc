@@ -13,6 +13,7 @@
 #include <map>
 #include <set>
 
+#include "diagnose/counters.h"
 #include "diagnose/rules/all.h"
 #include "diagnose/say.h"
 #include "model/limits.h"
@@ -48,32 +49,8 @@ bool IsAnothers(const Facts& facts, const Event& event) {
   return false;
 }
 
-const RankFacts* OwnerOf(const Facts& facts, std::optional<int32_t> gpu) {
-  for (const RankFacts& rank : facts.ranks()) {
-    if (gpu && std::find(rank.gpus.begin(), rank.gpus.end(), *gpu) != rank.gpus.end()) return &rank;
-  }
-  return facts.ranks().size() == 1 ? &facts.ranks().front() : nullptr;
-}
-
-// The first step of the rank that ended at that time or later; null when none did.
-const TrainStep* StepAt(const RankFacts& rank, int64_t t_ns) {
-  const auto step =
-      std::lower_bound(rank.steps.begin(), rank.steps.end(), t_ns,
-                       [](const TrainStep& known, int64_t t) { return known.end_ns < t; });
-  return step == rank.steps.end() ? nullptr : &*step;
-}
-
-// Whether the training of the GPU's rank (of all ranks when it is not known whose it is) ended with
-// it: it had made steps, makes none any more, and did not say that it is done.
-bool EndedTheTraining(const Facts& facts, const Event& event) {
-  const RankFacts* owner = OwnerOf(facts, GpuOf(event));
-  bool had_steps = false;
-  for (const RankFacts& rank : facts.ranks()) {
-    if (owner != nullptr && owner != &rank) continue;
-    had_steps = had_steps || !rank.steps.empty();
-    if (rank.ended || (StepAt(rank, event.t_ns) != nullptr)) return false;
-  }
-  return had_steps;
+bool EndedBy(const Facts& facts, const Event& event) {
+  return EndedAt(facts, GpuOf(event), event.t_ns);
 }
 
 struct Told {
@@ -139,8 +116,8 @@ model::Message WhereWords(const Facts& facts, const Trouble& trouble) {
 
 Finding Judged(const Facts& facts, const Trouble& trouble, Told told) {
   Finding finding;
-  const bool ended = EndedTheTraining(facts, *trouble.events.front()) ||
-                     EndedTheTraining(facts, *trouble.events.back());
+  const bool ended =
+      EndedBy(facts, *trouble.events.front()) || EndedBy(facts, *trouble.events.back());
   const bool raise = ended && told.severity != Severity::kInfo;
   finding.severity = raise ? Severity::kCritical : told.severity;
   if (trouble.gpus.size() == 1) {
