@@ -8,6 +8,7 @@
 #include "cli/verbs.h"
 #include "diagnose/report_builder.h"
 #include "export/exporters.h"
+#include "render/markdown.h"
 #include "render/text.h"
 
 namespace epochmeter::cli {
@@ -25,6 +26,14 @@ constexpr FlagSpec kAllGpusFlag = {.name = "all-gpus",
                                        "show GPUs that are not the job's, too, as far "
                                        "as run --all-gpus recorded them",
                                    .kind = FlagKind::kSwitch};
+constexpr FlagSpec kAllEpochsFlag = {.name = "all-epochs",
+                                     .value_name = "",
+                                     .help = "show every epoch of a long run in the text",
+                                     .kind = FlagKind::kSwitch};
+constexpr FlagSpec kAllRulesFlag = {.name = "all-rules",
+                                    .value_name = "",
+                                    .help = "say of each rule that could not judge why",
+                                    .kind = FlagKind::kSwitch};
 constexpr FlagSpec kReportFlags[] = {
     {.name = "format",
      .short_name = 'f',
@@ -41,6 +50,8 @@ constexpr FlagSpec kReportFlags[] = {
     kAllGpusFlag,
     kMaxSizeFlag,
     kNoRedactFlag,
+    kAllEpochsFlag,
+    kAllRulesFlag,
     kStrictFlag,
 };
 
@@ -48,6 +59,8 @@ constexpr FlagSpec kReportFlags[] = {
 base::Result<render::TextOptions> MakeRunTextOptions(const Arguments& arguments,
                                                      const std::string& path) {
   EPM_ASSIGN(render::TextOptions options, MakeTextOptions(arguments));
+  options.all_epochs = arguments.Has("all-epochs");
+  options.all_rules = arguments.Has("all-rules");
   options.files.push_back(path);
   options.live = IsBeingWritten(path);
   struct stat info {};
@@ -63,17 +76,30 @@ std::optional<std::string> OutputPath(const Arguments& arguments, std::string_vi
   return *path + "." + std::string(extension);
 }
 
+// Pages for people, which depend on language and terminal.
+using RenderPage = std::string (*)(const model::Run&, const model::Report&,
+                                   const render::TextOptions&);
+struct PageFormat {
+  std::string_view name, extension;
+  RenderPage Render;
+};
+constexpr PageFormat kPages[] = {{"text", "txt", render::RenderReport},
+                                 {"txt", "txt", render::RenderReport},
+                                 {"md", "md", render::RenderMarkdown},
+                                 {"markdown", "md", render::RenderMarkdown}};
+
 base::Result<> WriteFormat(const Arguments& arguments, const OpenedRun& opened,
                            const model::Report& report, const std::string& format, bool several) {
-  if (format == "text" || format == "txt") {
+  for (const PageFormat& page : kPages) {
+    if (format != page.name) continue;
     EPM_ASSIGN(const render::TextOptions options, MakeRunTextOptions(arguments, opened.path));
-    EPM_ASSIGN(const auto output, Output::Open(OutputPath(arguments, "txt", several), opened.path));
-    output->stream() << render::RenderReport(opened.run, report, options);
+    EPM_ASSIGN(const auto output,
+               Output::Open(OutputPath(arguments, page.extension, several), opened.path));
+    output->stream() << page.Render(opened.run, report, options);
     return output->Close();
   }
   if (IsPictureFormat(format)) {
-    return WritePicture(arguments, opened, report, format,
-                        OutputPath(arguments, format, several));
+    return WritePicture(arguments, opened, report, format, OutputPath(arguments, format, several));
   }
   const exporting::ExporterDef* exporter =
       exporting::FindExporter(exporting::Subject::kReport, format);
@@ -81,7 +107,7 @@ base::Result<> WriteFormat(const Arguments& arguments, const OpenedRun& opened,
     return base::Error{.what = "unknown format " + format,
                        .where = "",
                        .why = "",
-                       .what_to_do = "use text, json, csv or jsonl",
+                       .what_to_do = "use text, md, html, svg, png, json, csv or jsonl",
                        .code = kUsageError};
   }
   EPM_ASSIGN(const auto output,
@@ -111,7 +137,17 @@ int RunReport(const Arguments& arguments) {
 }
 
 constexpr FlagSpec kSummaryFlags[] = {
-    kDirFlag, kLangFlag, kColorFlag, kAsciiFlag, kAllGpusFlag, kStrictFlag,
+    {.name = "one-line",
+     .short_name = '1',
+     .value_name = "",
+     .help = "one line: end, time, main figures, verdict",
+     .kind = FlagKind::kSwitch},
+    kDirFlag,
+    kLangFlag,
+    kColorFlag,
+    kAsciiFlag,
+    kAllGpusFlag,
+    kStrictFlag,
 };
 
 int RunSummary(const Arguments& arguments) {
@@ -122,7 +158,8 @@ int RunSummary(const Arguments& arguments) {
   if (!options.ok()) return Fail(arguments, options.error(), kExitUsage);
   const model::Report report =
       diagnose::BuildReport(opened->run, {.all_gpus = arguments.Has("all-gpus")});
-  PrintOut(render::RenderSummary(opened->run, report, *options));
+  PrintOut(arguments.Has("one-line") ? render::RenderLine(opened->run, report, *options)
+                                     : render::RenderSummary(opened->run, report, *options));
   return ExitCodeOf(arguments, opened->run);
 }
 
@@ -137,12 +174,13 @@ const Command kReportCommand = {
     .max_positionals = 1,
     .Run = RunReport};
 
-const Command kSummaryCommand = {.name = "summary",
-                                 .summary = "a run in a few lines",
-                                 .usage = "[flags] [RUN]",
-                                 .examples = "  epochmeter summary\n",
-                                 .flags = kSummaryFlags,
-                                 .max_positionals = 1,
-                                 .Run = RunSummary};
+const Command kSummaryCommand = {
+    .name = "summary",
+    .summary = "a run on one screen, or with -1 on one line",
+    .usage = "[flags] [RUN]",
+    .examples = "  epochmeter summary\n  epochmeter summary -1 run.emr\n",
+    .flags = kSummaryFlags,
+    .max_positionals = 1,
+    .Run = RunSummary};
 
 }  // namespace epochmeter::cli

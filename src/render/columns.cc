@@ -63,6 +63,49 @@ size_t GlyphWidth(const Glyph& glyph) {
   return IsIn(kWide, glyph.code) ? 2 : 1;
 }
 
+// A part of a text that is not broken unless it is wider than a line.
+struct Piece {
+  std::string_view text;
+  bool after_space = false;
+};
+
+// Full-width signs that no line begins with.
+bool ClosesText(char32_t code) {
+  constexpr std::u32string_view kClosing =
+      U"\u3001\u3002\u300B\u300D\u300F\u3011\uFF01\uFF09"
+      U"\uFF0C\uFF1A\uFF1B\uFF1F\u201D\u2019";
+  return kClosing.find(code) != std::u32string_view::npos;
+}
+// And those that no line ends with.
+bool OpensText(char32_t code) {
+  constexpr std::u32string_view kOpening = U"\u300A\u300C\u300E\u3010\uFF08\u201C\u2018";
+  return kOpening.find(code) != std::u32string_view::npos;
+}
+
+// Words between spaces; text of full-width characters may be broken between any two of them.
+std::vector<Piece> PiecesOf(std::string_view text) {
+  std::vector<Piece> pieces;
+  for (std::string_view word : base::SplitWhitespace(text)) {
+    bool after_space = true;
+    size_t end = 0;  // of the piece that begins with the word
+    Glyph last{.code = 0, .bytes = 0};
+    for (std::string_view left = word; !left.empty(); left.remove_prefix(last.bytes)) {
+      const Glyph next = FirstGlyph(left);
+      const bool wide = GlyphWidth(last) == 2 || GlyphWidth(next) == 2;
+      if (end > 0 && wide && !ClosesText(next.code) && !OpensText(last.code)) {
+        pieces.push_back({.text = word.substr(0, end), .after_space = after_space});
+        word.remove_prefix(end);
+        after_space = false;
+        end = 0;
+      }
+      last = next;
+      end += next.bytes;
+    }
+    pieces.push_back({.text = word, .after_space = after_space});
+  }
+  return pieces;
+}
+
 bool IsEmpty(const TableColumn& column) {
   return std::none_of(column.cells.begin(), column.cells.end(),
                       [](const auto& cell) { return cell.has_value(); });
@@ -127,13 +170,14 @@ std::vector<std::string> Wrap(std::string_view text, size_t width, std::string_v
     used = DisplayWidth(rest);
     empty = true;
   };
-  for (std::string_view word : base::SplitWhitespace(text)) {
-    if (!empty && used + 1 + DisplayWidth(word) > width) end_line();
-    if (!empty) {
+  for (const Piece& piece : PiecesOf(text)) {
+    const size_t space = piece.after_space ? 1 : 0;
+    if (!empty && used + space + DisplayWidth(piece.text) > width) end_line();
+    if (!empty && piece.after_space) {
       line += ' ';
       ++used;
     }
-    while (!word.empty()) {
+    for (std::string_view word = piece.text; !word.empty();) {
       const Glyph glyph = FirstGlyph(word);
       if (!empty && used + GlyphWidth(glyph) > width) end_line();
       line += word.substr(0, glyph.bytes);

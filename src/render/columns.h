@@ -14,8 +14,9 @@ namespace epochmeter::render {
 size_t DisplayWidth(std::string_view text);
 // Cut to `width` columns, with an ellipsis ("..." in ASCII) where something is missing.
 std::string CutTo(std::string_view text, size_t width, bool ascii);
-// Broken at spaces into lines of at most `width` columns; `first` and `rest` stand before the first
-// and each further line. A word that is too long is broken anywhere.
+// Broken at spaces, and between full-width characters, into lines of at most `width` columns;
+// `first` and `rest` stand before the first and each further line. A word that is too long is
+// broken anywhere.
 std::vector<std::string> Wrap(std::string_view text, size_t width, std::string_view first,
                               std::string_view rest);
 // Text with control characters made visible as '?', so that foreign text can't steer a terminal.

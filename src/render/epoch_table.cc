@@ -6,7 +6,10 @@
 #include <set>
 
 #include "base/strings.h"
+#include "render/bars.h"
 #include "render/columns.h"
+#include "render/epoch_fold.h"
+#include "render/fitted_table.h"
 #include "render/units.h"
 
 namespace epochmeter::render {
@@ -20,23 +23,7 @@ using model::StatTable;
 using Cell = std::optional<std::string>;
 
 constexpr std::string_view kEval = "eval";
-// A longer run shows its first and its last epochs.
-constexpr size_t kMostRows = 40;
-constexpr size_t kFirstRows = 10;
-
-// `importance` 0 is never dropped; of the others the highest goes first.
-struct ColumnPlan {
-  TableColumn column;
-  int importance = 0;
-};
-
-std::optional<double> Figure(const StatTable& table, std::string_view field,
-                             std::optional<double> Stat::*figure) {
-  for (const auto& [name, stat] : table) {
-    if (name == field) return stat.*figure;
-  }
-  return {};
-}
+constexpr size_t kMostPhaseRows = 40;
 
 const model::PhaseStats* FindPhase(const EpochRow& row, std::string_view name) {
   for (const model::PhaseStats& phase : row.phases) {
@@ -134,14 +121,14 @@ class Planner {
 
   void AddMachine() {
     Add(Phrase::kCpu, 1,
-        [](const EpochRow& row) { return Percent(Figure(row.host, "cpu_ratio", &Stat::mean)); });
+        [](const EpochRow& row) { return Percent(FigureOf(row.host, "cpu_ratio", &Stat::mean)); });
     Add(Phrase::kRam, 1, [](const EpochRow& row) {
-      return Bytes(Figure(row.host, "memory_used_bytes", &Stat::max));
+      return Bytes(FigureOf(row.host, "memory_used_bytes", &Stat::max));
     });
     Add(Phrase::kTreeRam, 8,
-        [](const EpochRow& row) { return Bytes(Figure(row.process, "rss_bytes", &Stat::max)); });
+        [](const EpochRow& row) { return Bytes(FigureOf(row.process, "rss_bytes", &Stat::max)); });
     Add(Phrase::kTreeCpu, 8,
-        [](const EpochRow& row) { return Cores(Figure(row.process, "cpu_cores", &Stat::mean)); });
+        [](const EpochRow& row) { return Cores(FigureOf(row.process, "cpu_cores", &Stat::mean)); });
     Add(Phrase::kGpu, 1,
         [](const EpochRow& row) { return Percent(row.own_gpus.utilization_ratio); });
     if (HasUnmeasured()) AddMeasured();
@@ -153,7 +140,7 @@ class Planner {
     Add(Phrase::kTemperature, 5,
         [](const EpochRow& row) { return Celsius(row.own_gpus.temperature_max_c); });
     Add(Phrase::kAllocated, 7, [](const EpochRow& row) {
-      return Bytes(Figure(row.framework, "allocated_bytes", &Stat::last));
+      return Bytes(FigureOf(row.framework, "allocated_bytes", &Stat::last));
     });
     Add(Phrase::kEnergy, 10, [](const EpochRow& row) { return Joules(row.energy_j); });
   }
@@ -212,33 +199,6 @@ bool IsUnknown(const ColumnPlan& plan) {
                       [](const Cell& cell) { return cell.has_value(); });
 }
 
-std::vector<std::string> LayOutPlans(const std::vector<ColumnPlan>& plans) {
-  std::vector<TableColumn> columns;
-  columns.reserve(plans.size());
-  for (const ColumnPlan& plan : plans) columns.push_back(plan.column);
-  return LayOut(columns, "  ");
-}
-
-size_t WidthOf(const std::vector<std::string>& lines) {
-  size_t width = 0;
-  for (const std::string& line : lines) width = std::max(width, DisplayWidth(line));
-  return width;
-}
-
-// Drops columns until the table fits; of equal importance the last goes first.
-void FitWidth(std::vector<ColumnPlan>* plans, size_t width, EpochTable* table) {
-  table->lines = LayOutPlans(*plans);
-  while (WidthOf(table->lines) > width) {
-    const auto least = std::max_element(
-        plans->rbegin(), plans->rend(),
-        [](const ColumnPlan& a, const ColumnPlan& b) { return a.importance < b.importance; });
-    if (least == plans->rend() || least->importance == 0) break;
-    table->too_wide.insert(table->too_wide.begin(), least->column.title);
-    plans->erase(std::next(least).base());
-    table->lines = LayOutPlans(*plans);
-  }
-}
-
 // Whether an empty column is to be told. Not evaluating is no lack of a measurement, nor is a rank
 // instead of a process id; why memory has no owner is told by its series.
 bool IsLack(const std::string& title, Language language) {
@@ -288,7 +248,7 @@ class PhaseTable {
 
  private:
   void AddRow(const std::vector<Cell>& cells) {
-    if (columns_.front().cells.size() >= kMostRows) return;
+    if (columns_.front().cells.size() >= kMostPhaseRows) return;
     for (size_t i = 0; i < cells.size(); ++i) columns_[i].cells.push_back(cells[i]);
   }
 
@@ -297,36 +257,46 @@ class PhaseTable {
 
 }  // namespace
 
-EpochTable MakeEpochTable(const Report& report, const TextOptions& options) {
-  EpochTable table;
+EpochCells MakeEpochCells(const Report& report, const TextOptions& options) {
+  EpochCells cells;
+  cells.rows = KeptRows(report.epochs, options.all_epochs);
   std::vector<const EpochRow*> rows;
-  const size_t all = report.epochs.size();
-  table.rows_left_out = all > kMostRows ? all - kMostRows : 0;
-  for (size_t i = 0; i < all; ++i) {
-    const bool left_out =
-        table.rows_left_out > 0 && i >= kFirstRows && i < kFirstRows + table.rows_left_out;
-    if (left_out) continue;
-    rows.push_back(&report.epochs[i]);
-    table.has_incomplete |= !report.epochs[i].complete;
+  for (const size_t index : cells.rows) {
+    rows.push_back(&report.epochs[index]);
+    cells.has_incomplete |= !report.epochs[index].complete;
   }
-  if (rows.empty()) return table;
+  if (rows.empty()) return cells;
   Planner planner(rows, options.language);
   planner.AddProgress();
   planner.AddScalars();
   planner.AddMachine();
-  std::vector<ColumnPlan> plans = planner.Take();
-  const auto unknown = std::stable_partition(
-      plans.begin(), plans.end(), [](const ColumnPlan& plan) { return !IsUnknown(plan); });
-  for (auto plan = unknown; plan != plans.end(); ++plan) {
-    if (IsLack(plan->column.title, options.language)) table.unknown.push_back(plan->column.title);
+  for (ColumnPlan& plan : planner.Take()) {
+    if (!IsUnknown(plan)) {
+      cells.columns.push_back(std::move(plan.column));
+      cells.importance.push_back(plan.importance);
+    } else if (IsLack(plan.column.title, options.language)) {
+      cells.unknown.push_back(plan.column.title);
+    }
   }
-  plans.erase(unknown, plans.end());
-  FitWidth(&plans, options.width, &table);
-  if (table.rows_left_out > 0) {
-    table.lines.insert(table.lines.begin() + 1 + static_cast<std::ptrdiff_t>(kFirstRows),
-                       "  … " + std::to_string(table.rows_left_out) + " " +
-                           std::string(Text(Phrase::kMore, options.language)));
+  return cells;
+}
+
+EpochTable MakeEpochTable(const Report& report, const TextOptions& options) {
+  EpochCells cells = MakeEpochCells(report, options);
+  EpochTable table{.lines = {},
+                   .unknown = std::move(cells.unknown),
+                   .too_wide = {},
+                   .rows_left_out = report.epochs.size() - cells.rows.size(),
+                   .has_incomplete = cells.has_incomplete};
+  if (cells.rows.empty()) return table;
+  std::vector<ColumnPlan> plans;
+  for (size_t i = 0; i < cells.columns.size(); ++i) {
+    plans.push_back({.column = std::move(cells.columns[i]), .importance = cells.importance[i]});
   }
+  FittedTable fitted = FitTable(std::move(plans), options.width, "  ");
+  table.too_wide = std::move(fitted.too_wide);
+  table.lines =
+      WithHoles(cells.rows, report.epochs.size(), std::move(fitted.lines), options.language);
   return table;
 }
 

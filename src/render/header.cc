@@ -61,7 +61,9 @@ std::string Driver(const Run& run) {
   return {};
 }
 
-std::string EndText(const Run& run, const Report& report, const TextOptions& options) {
+}  // namespace
+
+std::string EndWords(const Run& run, const Report& report, const TextOptions& options) {
   const Language language = options.language;
   if (!run.end) {
     return std::string(Text(options.live ? Phrase::kStillRunning : Phrase::kNoEnd, language));
@@ -81,13 +83,11 @@ std::string EndText(const Run& run, const Report& report, const TextOptions& opt
   return reason.empty() ? unknown : fmt::format("{} ({})", unknown, reason);
 }
 
-std::string RunName(const Run& run) {
+std::string RunTitle(const Run& run) {
   std::string name = RunAttribute(run, "name");
-  if (!name.empty()) return name;
-  return run.info ? run.info->run_id : std::string();
+  if (!name.empty()) return Plain(name);
+  return run.info ? Plain(run.info->run_id) : std::string();
 }
-
-}  // namespace
 
 std::string RunAttribute(const Run& run, std::string_view key) {
   return run.info ? LabelOf(run.info->attributes, key) : std::string();
@@ -108,11 +108,11 @@ std::vector<std::string> HeaderLines(const Run& run, const Report& report, Phras
                                      const TextOptions& options) {
   const Language language = options.language;
   std::vector<std::string> lines;
-  lines.push_back(
-      JoinKnown({fmt::format("epochmeter {}", Text(title, language)), Plain(RunName(run))}));
+  lines.push_back(JoinKnown({fmt::format("epochmeter {}", Text(title, language)), RunTitle(run)}));
   const auto add = [&](Phrase name, const std::string& value) {
     if (value.empty()) return;
-    const std::string line = fmt::format("  {}: {}", Text(name, language), value);
+    const std::string line =
+        fmt::format("  {}{}{}", Text(name, language), Text(Phrase::kColon, language), value);
     lines.push_back(CutTo(line, options.width, options.ascii));
   };
   add(Phrase::kCommand, Plain(RunAttribute(run, "command")));
@@ -123,7 +123,7 @@ std::vector<std::string> HeaderLines(const Run& run, const Report& report, Phras
   add(Phrase::kStarted, begin_ns ? base::FormatUtc(*begin_ns) : std::string());
   add(Phrase::kDuration,
       JoinKnown({report.duration_s > 0 ? base::FormatDuration(report.duration_s) : std::string(),
-                 EndText(run, report, options)}));
+                 EndWords(run, report, options)}));
   return lines;
 }
 

@@ -2,8 +2,11 @@
 // Fixed texts of the renderers in each language. A new language is one column in phrases.cc.
 #pragma once
 
+#include <fmt/core.h>
+
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 namespace epochmeter::render {
@@ -85,9 +88,53 @@ enum class Phrase : uint8_t {
   kGpusMeasured,
   kAllFigures,
   kValues,
+  kLowest,
+  kHighest,
+  kJobCores,
+  kJob,
+  kGpuUtilization,
+  kSmActivity,
+  kGpuMemoryPeak,
+  kHostCpu,
+  kHostMemoryPeak,
+  kCritical,
+  kWarning,
+  kInfo,
+  kNotApplicable,
+  kGood,
+  kTo,
+  kStep,
+  kStepNumbers,
+  kColon,
+  kSemicolon,
+  kListComma,
+  kChange,
+  kCost,
+  kEvidence,
+  kHowJudged,
+  kGpuTimeLost,
+  kWouldGain,
+  kNoRuleKnowsWhy,
+  kNothingWrong,
+  kNothingToJudge,
+  kRulesNotApplicable,
+  kMoreRows,
+  kFurtherFindings,
+  kKeyFigures,
+  kVerdict,
+  kIncompleteShort,
+  kRanksMore,
+  kRaised,
+  kRemarks,
 };
-inline constexpr int kPhraseCount = static_cast<int>(Phrase::kValues) + 1;
+inline constexpr int kPhraseCount = static_cast<int>(Phrase::kRemarks) + 1;
 
 std::string_view Text(Phrase phrase, Language language);
+
+// The text with the arguments in its places, as fmt does it.
+template <typename... Args>
+std::string Fill(Phrase phrase, Language language, const Args&... args) {
+  return fmt::vformat(Text(phrase, language), fmt::make_format_args(args...));
+}
 
 }  // namespace epochmeter::render

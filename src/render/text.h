@@ -14,18 +14,24 @@ namespace epochmeter::render {
 struct TextOptions {
   Language language = Language::kEnglish;
   bool color = false;
-  bool live = false;   // the run is still being recorded
-  bool ascii = false;  // for terminals without UTF-8
-  size_t width = 100;  // what is wider is cut at the command and the reasons, never in the tables
+  bool live = false;        // the run is still being recorded
+  bool ascii = false;       // for terminals without UTF-8
+  size_t width = 100;       // text is wrapped there; a table gives up its least important columns
+  bool all_epochs = false;  // no epoch is folded away
+  bool all_rules = false;   // rules that could not judge are told one by one
   std::vector<std::string> files;  // named at the foot: the run file and what lies beside it
 };
 
-// A page: header, epochs, GPUs, losses, what was not measured, files.
+// A page that leads with the verdict: header, gauges, epochs, GPUs, incidents, findings, bill,
+// losses, what was not measured, files.
 std::string RenderReport(const model::Run& run, const model::Report& report,
                          const TextOptions& options);
-// A few lines: header, the run's own figures, the last epoch of each rank, how many kinds of losses
-// and of reasons why something was not measured.
+// The short form, 23 lines at most: header, verdict, gauges, last epochs, further findings, and how
+// many kinds of losses and of reasons why something was not measured.
 std::string RenderSummary(const model::Run& run, const model::Report& report,
                           const TextOptions& options);
+// One line with its end, not wrapped: name, end, time, main figures, verdict.
+std::string RenderLine(const model::Run& run, const model::Report& report,
+                       const TextOptions& options);
 
 }  // namespace epochmeter::render

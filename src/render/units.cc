@@ -49,6 +49,12 @@ std::optional<std::string> Seconds(std::optional<double> seconds) {
   return base::FormatDuration(*seconds);
 }
 
+std::string GpuTime(double gpu_seconds) {
+  if (gpu_seconds < 36) return fmt::format("{:.2g} GPU-s", gpu_seconds);
+  const double hours = gpu_seconds / 3600;
+  return fmt::format("{:.{}f} GPU-h", hours, hours < 0.0995 ? 3 : hours < 9.95 ? 2 : 1);
+}
+
 std::string Scalar(double value) { return fmt::format("{:.5g}", value); }
 
 }  // namespace epochmeter::render

@@ -14,6 +14,8 @@ std::optional<std::string> Watts(std::optional<double> watts);      // "655 W"
 std::optional<std::string> Celsius(std::optional<double> degrees);  // "71 °C"
 std::optional<std::string> Joules(std::optional<double> joules);    // "2.4 kJ"
 std::optional<std::string> Seconds(std::optional<double> seconds);  // "19.9 ms", "9.30 s"
+// Time of GPUs, in hours: "12.5 GPU-h", "0.04 GPU-h"; of less than 36 s in seconds: "8 GPU-s".
+std::string GpuTime(double gpu_seconds);
 // Five significant digits; "nan" and "inf" as they are.
 std::string Scalar(double value);
 

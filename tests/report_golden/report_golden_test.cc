@@ -10,7 +10,9 @@
 #include "base/version.h"
 #include "diagnose/report_builder.h"
 #include "export/exporters.h"
+#include "render/markdown.h"
 #include "render/text.h"
+#include "tiny_findings.h"
 #include "tiny_run.h"
 
 namespace epochmeter {
@@ -37,8 +39,7 @@ std::string Export(const model::Run& run, exporting::Subject subject, const std:
   const exporting::ExporterDef* exporter = exporting::FindExporter(subject, name);
   if (exporter == nullptr) return "no exporter " + name;
   std::ostringstream out;
-  const base::Result<> written =
-      exporter->Write(run, diagnose::BuildReport(run, {.all_gpus = true}), options, out);
+  const base::Result<> written = exporter->Write(run, testing::TinyReport(run, true), options, out);
   if (!written.ok()) return written.error().Message();
   std::string text = out.str();
   // The revision differs from commit to commit.
@@ -51,13 +52,14 @@ std::string Export(const model::Run& run, exporting::Subject subject, const std:
 
 TEST(ReportGolden, Text) {
   const model::Run run = testing::TinyRun();
-  const model::Report report = diagnose::BuildReport(run);
-  const model::Report all = diagnose::BuildReport(run, {.all_gpus = true});
+  const model::Report report = testing::TinyReport(run, false);
+  const model::Report all = testing::TinyReport(run, true);
   render::TextOptions options;
   options.width = 160;
   options.files = {"tiny.emr"};
   Expect("report.txt", render::RenderReport(run, all, options));
   Expect("summary.txt", render::RenderSummary(run, report, options));
+  Expect("line.txt", render::RenderLine(run, report, options));
   options.language = render::Language::kChinese;
   Expect("report.zh.txt", render::RenderReport(run, all, options));
   options.ascii = true;
@@ -65,14 +67,27 @@ TEST(ReportGolden, Text) {
   Expect("report.narrow.txt", render::RenderReport(run, report, options));
 }
 
+TEST(ReportGolden, Markdown) {
+  const model::Run run = testing::TinyRun();
+  const model::Report report = testing::TinyReport(run, true);
+  Expect("report.md", render::RenderMarkdown(run, report, {}));
+  render::TextOptions options;
+  options.language = render::Language::kChinese;
+  Expect("report.zh.md", render::RenderMarkdown(run, report, options));
+}
+
 TEST(ReportGolden, TextWithoutGpuNamesTheReason) {
   const model::Run run = testing::TinyRunWithoutGpu();
-  Expect("no_gpu.txt", render::RenderReport(run, diagnose::BuildReport(run), {}));
+  model::Report report = diagnose::BuildReport(run);
+  report.findings.clear();
+  Expect("no_gpu.txt", render::RenderReport(run, report, {}));
 }
 
 TEST(ReportGolden, OfARunWithNothingInIt) {
   model::Run run;
-  Expect("empty.txt", render::RenderReport(run, diagnose::BuildReport(run), {}));
+  model::Report report = diagnose::BuildReport(run);
+  report.findings.clear();
+  Expect("empty.txt", render::RenderReport(run, report, {}));
   Expect("empty.csv", Export(run, exporting::Subject::kSeries, "csv"));
 }
 

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// The words of findings, for each page that shows them: verdict, evidence, what to change.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/report.h"
+#include "model/run.h"
+#include "render/page.h"
+
+namespace epochmeter::render {
+
+// "WARNING".
+std::string_view SeverityWord(model::Severity severity, Language language);
+
+// "PyTorch" for "pytorch": as a framework writes itself.
+std::string FrameworkWord(const std::string& framework);
+// "[rank1 gpu1 data_starvation]".
+std::string RuleText(const model::Finding& finding);
+
+// A figure named with its unit, for people: ("p50_s", 0.02) is "p50 20 ms", ("wait_ratio", 0.38)
+// "wait 38 %".
+std::string NamedFigure(std::string_view name, double value);
+
+// What to change for the training's framework, and what holds for all; for each framework when the
+// training's is not known. Points into `finding`.
+std::vector<const model::Advice*> AdviceFor(const model::Finding& finding,
+                                            const std::string& framework);
+
+// "0.04 GPU-hours lost; without it 29 % less time (1.4 ×)"; empty when neither is known.
+std::string CostText(const model::Finding& finding, Language language);
+// "rank0 data_wait_s, +2.1 s to +93 s, steps 20, 21: data wait 38 %, steps 792".
+std::string EvidenceText(const model::Run& run, const model::Evidence& evidence, Language language);
+
+// What the run comes to in one sentence, and what to do about it.
+struct Verdict {
+  model::Severity severity = model::Severity::kInfo;
+  bool good = false;                      // judged, and nothing is wrong
+  std::string text;                       // one sentence
+  const model::Finding* worst = nullptr;  // null when nothing needs a change
+  const model::Advice* advice = nullptr;  // its first
+};
+Verdict VerdictOf(const model::Run& run, const model::Report& report, Language language);
+
+// The first change without its code, and for which framework it is where that is not known; empty
+// when there is none.
+std::string FirstAdvice(const Verdict& verdict, const model::Report& report, Language language);
+
+size_t CountOf(const model::Report& report, model::Severity severity);
+
+void AddVerdict(const model::Run& run, const model::Report& report, Page* page);
+// Every finding in full; the rules that could not judge as a count, or one by one where the options
+// want all.
+void AddFindings(const model::Run& run, const model::Report& report, Page* page);
+
+}  // namespace epochmeter::render
