@@ -46,6 +46,12 @@ constexpr auto kTable = std::to_array<LimitDef>({
     {"low_sm_activity.warning_ratio", 0.10, "1",
      "mean SM activity over steady steps; own choice: tiny kernels give 0.1 %, one spinning thread "
      "0.7 %, a small convolutional network 10 %, healthy training 35 to 70 %"},
+    {"pcie_bound.full_ratio", 0.70, "1",
+     "mean rate in one direction by the link's; own choice, copies reach 80 to 90 % at best"},
+    {"pcie_bound.sm_active_ratio", 0.50, "1",
+     "SM activity below which a full link is what the GPU waits for; own choice"},
+    {"pcie_bound.working_ratio", 0.50, "1",
+     "utilisation from which a GPU works, so that its link should run at full speed; own choice"},
     {"power_throttle.brake_ratio", 0.01, "1",
      "share of the steady time in which the hardware braked for power; own choice, it never should"},
     {"power_throttle.clock_lost_ratio", 0.10, "1",

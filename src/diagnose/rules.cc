@@ -20,6 +20,7 @@ constexpr auto kRules = std::to_array<const RuleDef*>({
     &rules::kEccErrors,
     &rules::kLowSmActivity,
     &rules::kXidError,
+    &rules::kPcieBound,
     &rules::kLossNotFinite,
 });
 
