@@ -46,6 +46,10 @@ constexpr auto kTable = std::to_array<LimitDef>({
     {"low_sm_activity.warning_ratio", 0.10, "1",
      "mean SM activity over steady steps; own choice: tiny kernels give 0.1 %, one spinning thread "
      "0.7 %, a small convolutional network 10 %, healthy training 35 to 70 %"},
+    {"nvlink_errors.damaged_per_s", 100, "{error}/s",
+     "damaged packets a second while they came; DCGM's health check fails a link from here on"},
+    {"nvlink_errors.replays", 1, "{error}",
+     "packets sent again in a run; DCGM's health check warns from the first on"},
     {"pcie_bound.full_ratio", 0.70, "1",
      "mean rate in one direction by the link's; own choice, copies reach 80 to 90 % at best"},
     {"pcie_bound.sm_active_ratio", 0.50, "1",

@@ -21,6 +21,7 @@ constexpr auto kRules = std::to_array<const RuleDef*>({
     &rules::kLowSmActivity,
     &rules::kXidError,
     &rules::kPcieBound,
+    &rules::kNvlinkErrors,
     &rules::kLossNotFinite,
 });
 

@@ -12,6 +12,7 @@ extern const RuleDef kGpuMemoryLeak;
 extern const RuleDef kIdleGpu;
 extern const RuleDef kLossNotFinite;
 extern const RuleDef kLowSmActivity;
+extern const RuleDef kNvlinkErrors;
 extern const RuleDef kPcieBound;
 extern const RuleDef kPowerThrottle;
 extern const RuleDef kThermalThrottle;
