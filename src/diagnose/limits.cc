@@ -50,6 +50,14 @@ constexpr auto kTable = std::to_array<LimitDef>({
      "damaged packets a second while they came; DCGM's health check fails a link from here on"},
     {"nvlink_errors.replays", 1, "{error}",
      "packets sent again in a run; DCGM's health check warns from the first on"},
+    {"out_of_memory.fragmented_ratio", 0.10, "1",
+     "memory of the allocator in no tensor, by all that it took, from which the failed request would "
+     "have had room; PyTorch's own hint names no number, own choice"},
+    {"out_of_memory.host_full_ratio", 0.95, "1",
+     "memory in use by its limit when a training that was killed is taken as out of it; JMC warns "
+     "at 95 % of physical memory"},
+    {"out_of_memory.others_ratio", 0.10, "1",
+     "part of the device that other processes held for them to be the cause; own choice"},
     {"pcie_bound.full_ratio", 0.70, "1",
      "mean rate in one direction by the link's; own choice, copies reach 80 to 90 % at best"},
     {"pcie_bound.sm_active_ratio", 0.50, "1",

@@ -13,6 +13,7 @@ namespace {
 
 constexpr auto kRules = std::to_array<const RuleDef*>({
     &rules::kGpuMemoryLeak,
+    &rules::kOutOfMemory,
     &rules::kDataStarvation,
     &rules::kIdleGpu,
     &rules::kThermalThrottle,

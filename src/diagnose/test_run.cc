@@ -110,8 +110,8 @@ double TestRun::Train(const TestTraining& training) {
 
 const Facts& TestRun::Finish(const Limits& limits) {
   EPM_CHECK(!run_);
-  builder_.Write(
-      model::RunEnd{.t_ns = Ns(length_s_), .reason = "exited", .exit_code = 0, .signal = {}});
+  end_.t_ns = Ns(length_s_);
+  builder_.Write(end_);
   run_ = builder_.Finish();
   limits_ = limits;
   report_ = BuildReport(*run_, {.limits = limits_});

@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "diagnose/facts.h"
@@ -53,6 +54,8 @@ class TestRun {
   void Event(double t_s, model::EventKind kind, std::optional<int32_t> rank, std::string name = {},
              std::vector<model::EventField> fields = {});
   void Write(const model::Record& record) { builder_.Write(record); }
+  // How the training ends, at the end of the run; with exit code 0 when this is not called.
+  void EndWith(model::RunEnd end) { end_ = std::move(end); }
 
   // Ends the run and has one rule judge it. Once.
   std::vector<model::Finding> Judge(const RuleDef& rule, const Limits& limits = {});
@@ -64,6 +67,7 @@ class TestRun {
  private:
   model::EntityId Known(model::Scope scope, const std::string& name, model::Labels labels);
   double length_s_;
+  model::RunEnd end_{.reason = "exited", .exit_code = 0};
   model::RunBuilder builder_;
   model::Registry registry_{builder_};
   std::optional<model::Run> run_;

@@ -13,6 +13,7 @@ extern const RuleDef kIdleGpu;
 extern const RuleDef kLossNotFinite;
 extern const RuleDef kLowSmActivity;
 extern const RuleDef kNvlinkErrors;
+extern const RuleDef kOutOfMemory;
 extern const RuleDef kPcieBound;
 extern const RuleDef kPowerThrottle;
 extern const RuleDef kThermalThrottle;
