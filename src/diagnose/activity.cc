@@ -277,6 +277,18 @@ std::optional<double> DataWaitRatio(const RankFacts& rank) {
   return wait_s / step_s;
 }
 
+std::optional<double> MeanBatch(const RankFacts& rank) {
+  double sum = 0;
+  size_t count = 0;
+  for (const TrainStep& step : rank.steps) {
+    if (step.warm_up || !std::isfinite(step.batch_size)) continue;
+    sum += step.batch_size;
+    ++count;
+  }
+  if (count == 0) return {};
+  return sum / static_cast<double>(count);
+}
+
 double WorstDataWaitRatio(const Facts& facts) {
   double worst = 0;
   for (const RankFacts& rank : facts.ranks()) {

@@ -62,7 +62,9 @@ std::optional<std::vector<model::Interval>> IdleStretches(const Facts& facts, in
 std::optional<double> MedianStepSeconds(const RankFacts& rank);
 // Part of the time of steps outside warm-up that they waited for data; nothing when not told.
 std::optional<double> DataWaitRatio(const RankFacts& rank);
-// The largest of all ranks; 0 when no rank tells.
+// Mean batch size of the steps outside warm-up; nothing when not told.
+std::optional<double> MeanBatch(const RankFacts& rank);
+// The largest data wait ratio of all ranks; 0 when no rank tells.
 double WorstDataWaitRatio(const Facts& facts);
 
 }  // namespace epochmeter::diagnose

@@ -21,8 +21,20 @@ constexpr auto kTable = std::to_array<LimitDef>({
      "corrected memory errors in a run that are worth a word; own choice, they do no harm"},
     {"ecc_errors.storm_per_hour", 1000, "{error}/h",
      "corrected memory errors an hour (of the first hour at least) that are too many; own choice"},
+    {"gpu_imbalance.batch_ratio", 0.67, "1",
+     "mean batch of a rank by the median of the others; own choice"},
+    {"gpu_imbalance.memory_ratio", 0.5, "1",
+     "memory of a GPU by the fullest one's that is worth a word; own choice"},
+    {"gpu_imbalance.power_ratio", 0.8, "1",
+     "power by that of the busiest GPU: above it GPUs that wait look different but are not"},
+    {"gpu_imbalance.spread", 0.1, "1",
+     "SM activity between the busiest and the idlest GPU; own choice (utilisation: twice that, as "
+     "in profilers of clusters)"},
+    {"gpu_imbalance.work_ratio", 0.6, "1",
+     "SM activity by that of the busiest GPU; own choice, healthy pairs are above 0.9"},
     {"gpu_memory_leak.least_bytes", 4194304, "By",
-     "least growth over the judged part; two blocks of a small allocator pool, less is bookkeeping"},
+     "least growth over the judged part; two blocks of a small allocator pool, less is "
+     "bookkeeping"},
     {"idle_gpu.after_training_s", 300, "s",
      "how long a job may hold its GPUs after its training; own choice, saving and ending processes "
      "take a minute or two"},
@@ -51,7 +63,8 @@ constexpr auto kTable = std::to_array<LimitDef>({
     {"nvlink_errors.replays", 1, "{error}",
      "packets sent again in a run; DCGM's health check warns from the first on"},
     {"out_of_memory.fragmented_ratio", 0.10, "1",
-     "memory of the allocator in no tensor, by all that it took, from which the failed request would "
+     "memory of the allocator in no tensor, by all that it took, from which the failed request "
+     "would "
      "have had room; PyTorch's own hint names no number, own choice"},
     {"out_of_memory.host_full_ratio", 0.95, "1",
      "memory in use by its limit when a training that was killed is taken as out of it; JMC warns "
@@ -65,7 +78,8 @@ constexpr auto kTable = std::to_array<LimitDef>({
     {"pcie_bound.working_ratio", 0.50, "1",
      "utilisation from which a GPU works, so that its link should run at full speed; own choice"},
     {"power_throttle.brake_ratio", 0.01, "1",
-     "share of the steady time in which the hardware braked for power; own choice, it never should"},
+     "share of the steady time in which the hardware braked for power; own choice, it never "
+     "should"},
     {"power_throttle.clock_lost_ratio", 0.10, "1",
      "part of the highest clock that is missing on average; below it the power cap costs little"},
     {"power_throttle.info_ratio", 0.05, "1",
@@ -79,6 +93,20 @@ constexpr auto kTable = std::to_array<LimitDef>({
     {"stalled_steps.recovered_s", 30, "s",
      "from here on a silence that ended by itself is a warning where no rank was seen waiting for "
      "another; own choice"},
+    {"straggler_rank.held_ratio", 0.20, "1",
+     "ranks that step together: part of the steps' time for which the others wait, by data waits, "
+     "communication or utilisation; own choice, healthy pairs of GPUs differ by up to 0.1"},
+    {"straggler_rank.info_factor", 1.1, "1",
+     "own time by the median of the others, in 3 of 8 steps; constant skew of 10 % shows in real "
+     "jobs without harm"},
+    {"straggler_rank.of_best_ratio", 0.75, "1",
+     "the fastest rank's median by the own one over 20 steps; NVIDIA's resiliency extension uses "
+     "0.75"},
+    {"straggler_rank.warning_factor", 1.3, "1",
+     "own time by the median of the others, in 3 of 8 steps; names the labelled stragglers of four "
+     "public jobs of a GPU cluster and nobody else"},
+    {"straggler_rank.windows_ratio", 0.5, "1",
+     "part of the windows in which a rank must be behind the fastest one; own choice"},
     {"thermal_throttle.hardware_ratio", 0.01, "1",
      "share of the steady time in which the hardware's own heat limit held; own choice, it comes "
      "after the driver's limit failed"},
