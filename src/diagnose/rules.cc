@@ -17,6 +17,7 @@ constexpr auto kRules = std::to_array<const RuleDef*>({
     &rules::kDataStarvation,
     &rules::kStragglerRank,
     &rules::kIdleGpu,
+    &rules::kGpuImbalance,
     &rules::kThermalThrottle,
     &rules::kPowerThrottle,
     &rules::kEccErrors,

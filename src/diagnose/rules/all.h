@@ -8,6 +8,7 @@ namespace epochmeter::diagnose::rules {
 
 extern const RuleDef kDataStarvation;
 extern const RuleDef kEccErrors;
+extern const RuleDef kGpuImbalance;
 extern const RuleDef kGpuMemoryLeak;
 extern const RuleDef kIdleGpu;
 extern const RuleDef kLossNotFinite;
