@@ -38,7 +38,8 @@ constexpr FlagSpec kReportFlags[] = {
     {.name = "format",
      .short_name = 'f',
      .value_name = "NAMES",
-     .help = "text, json, csv, jsonl, html, svg, png; several by comma [text]"},
+     .help = "text, md, html, svg, png, json, jsonl, csv, findings (csv of them); several by comma "
+             "[text]"},
     {.name = "output",
      .short_name = 'o',
      .value_name = "PATH",

@@ -8,12 +8,13 @@ namespace epochmeter::exporting {
 extern const ExporterDef kReportJson;
 extern const ExporterDef kReportCsv;
 extern const ExporterDef kReportJsonl;
+extern const ExporterDef kFindingsCsv;
 extern const ExporterDef kSeriesCsv;
 extern const ExporterDef kSeriesJsonl;
 
 std::span<const ExporterDef* const> Exporters() {
-  static constexpr std::array<const ExporterDef*, 5> kAll = {
-      &kReportJson, &kReportCsv, &kReportJsonl, &kSeriesCsv, &kSeriesJsonl};
+  static constexpr std::array<const ExporterDef*, 6> kAll = {
+      &kReportJson, &kReportCsv, &kReportJsonl, &kFindingsCsv, &kSeriesCsv, &kSeriesJsonl};
   return kAll;
 }
 

@@ -171,9 +171,9 @@ void WriteRun(const Run& run, const Report& report, JsonWriter& json) {
   WriteTextOrNull("run_id", run.info ? run.info->run_id : "", json);
   WriteTime(run, "begin", run.Recorded().begin_ns, json);
   WriteTime(run, "end", run.Recorded().end_ns, json);
-  json.Field("duration_s", report.duration_s)
-      .Field("progress_source", report.progress_source)
-      .Field("energy_j", report.energy_j);
+  json.Field("duration_s", report.duration_s).Field("progress_source", report.progress_source);
+  WriteTextOrNull("framework", report.framework, json);
+  json.Field("energy_j", report.energy_j);
   json.Key("exit");
   if (run.end) {
     json.BeginObject()
@@ -203,8 +203,9 @@ void WriteMessage(const std::string& key, const model::Message& message, JsonWri
 
 void WriteEvidence(const Run& run, const model::Evidence& evidence, JsonWriter& json) {
   json.BeginObject().Field("series", evidence.series);
-  WriteTime(run, "begin", evidence.interval.begin_ns, json);
-  WriteTime(run, "end", evidence.interval.end_ns, json);
+  const model::Interval interval = InRun(run, evidence.interval);
+  WriteTime(run, "begin", interval.begin_ns, json);
+  WriteTime(run, "end", interval.end_ns, json);
   WriteScalars("values", evidence.values, json);
   WriteMessage("note", evidence.note, json);
   json.Key("steps").BeginArray();
@@ -226,29 +227,13 @@ void WriteAdvice(const model::Finding& finding, JsonWriter& json) {
   json.EndArray();
 }
 
-void WriteFinding(const Run& run, const model::Finding& finding, JsonWriter& json) {
-  json.BeginObject()
-      .Field("rule", finding.rule)
-      .Field("severity", model::SeverityName(finding.severity));
-  WriteMessage("title", finding.title, json);
-  WriteMessage("summary", finding.summary, json);
-  WriteMessage("explanation", finding.explanation, json);
-  WriteAdvice(finding, json);
-  json.Field("rank", finding.rank)
-      .Field("pid", finding.pid)
-      .Field("gpu", finding.gpu)
-      .Field("confidence", finding.confidence)
-      .Field("lost_gpu_s", finding.lost_gpu_s)
-      .Field("gain_ratio", finding.gain_ratio)
-      .Key("evidence")
-      .BeginArray();
-  for (const model::Evidence& evidence : finding.evidence) WriteEvidence(run, evidence, json);
-  json.EndArray().EndObject();
-}
-
 void WriteFindings(const Run& run, const Report& report, JsonWriter& json) {
   json.Key("findings").BeginArray();
-  for (const model::Finding& finding : report.findings) WriteFinding(run, finding, json);
+  for (const model::Finding& finding : report.findings) {
+    json.BeginObject();
+    WriteFindingMembers(run, finding, json);
+    json.EndObject();
+  }
   json.EndArray();
 }
 
@@ -307,6 +292,24 @@ base::Result<> Write(const Run& run, const Report& report, const ExportOptions& 
 }
 
 }  // namespace
+
+void WriteFindingMembers(const Run& run, const model::Finding& finding, JsonWriter& json) {
+  json.Field("rule", finding.rule).Field("severity", model::SeverityName(finding.severity));
+  WriteMessage("title", finding.title, json);
+  WriteMessage("summary", finding.summary, json);
+  WriteMessage("explanation", finding.explanation, json);
+  WriteAdvice(finding, json);
+  json.Field("rank", finding.rank)
+      .Field("pid", finding.pid)
+      .Field("gpu", finding.gpu)
+      .Field("confidence", finding.confidence)
+      .Field("lost_gpu_s", finding.lost_gpu_s)
+      .Field("gain_ratio", finding.gain_ratio)
+      .Key("evidence")
+      .BeginArray();
+  for (const model::Evidence& evidence : finding.evidence) WriteEvidence(run, evidence, json);
+  json.EndArray();
+}
 
 void WriteEpochMembers(const Run& run, const EpochRow& row, JsonWriter& json) {
   json.Field("rank", row.rank).Field("pid", row.pid);

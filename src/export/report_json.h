@@ -12,6 +12,10 @@ namespace epochmeter::exporting {
 // The member "data" of the report: {"run": ..., "epochs": [...], ...}.
 void WriteReportData(const model::Run& run, const model::Report& report, base::JsonWriter& json);
 
+// The members of one finding, into an object that is open.
+void WriteFindingMembers(const model::Run& run, const model::Finding& finding,
+                         base::JsonWriter& json);
+
 // The members of one epoch row, into an object that is open.
 void WriteEpochMembers(const model::Run& run, const model::EpochRow& row, base::JsonWriter& json);
 

@@ -43,6 +43,13 @@ std::string TimeText(const model::Run& run, int64_t t_ns, TimeFormat format) {
   return format == TimeFormat::kUtc ? base::FormatUtc(*wall_ns) : std::to_string(*wall_ns);
 }
 
+model::Interval InRun(const model::Run& run, model::Interval interval) {
+  const model::Interval all;
+  if (interval.begin_ns == all.begin_ns) interval.begin_ns = run.Recorded().begin_ns;
+  if (interval.end_ns == all.end_ns) interval.end_ns = run.Recorded().end_ns;
+  return interval;
+}
+
 std::string HostName(const model::Run& run) {
   if (!run.info) return {};
   for (const auto& [key, value] : run.info->attributes) {

@@ -24,6 +24,9 @@ void WriteCsvRow(const std::vector<std::string>& cells, std::ostream& out);
 // The instant as `format` says; empty when the run has no wall clock.
 std::string TimeText(const model::Run& run, int64_t t_ns, TimeFormat format);
 
+// The interval with the recording's ends where it is not limited.
+model::Interval InRun(const model::Run& run, model::Interval interval);
+
 // The run attribute "host"; empty when not known.
 std::string HostName(const model::Run& run);
 

@@ -98,6 +98,7 @@ TEST(ReportGolden, ReportFormats) {
   Expect("report.json", Export(run, exporting::Subject::kReport, "json", options));
   Expect("report.csv", Export(run, exporting::Subject::kReport, "csv"));
   Expect("report.jsonl", Export(run, exporting::Subject::kReport, "jsonl"));
+  Expect("report.findings.csv", Export(run, exporting::Subject::kReport, "findings"));
 }
 
 TEST(ReportGolden, SeriesFormats) {
