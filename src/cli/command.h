@@ -72,7 +72,9 @@ const Command* FindCommand(std::string_view name);
 
 // Prints `error` for people on stderr, or with `json` as an object on stdout; gives `exit_code`.
 int Fail(const Arguments& arguments, const base::Error& error, int exit_code);
-// Prints {"schema_version":1,"tool":{...},"data":DATA,"warnings":[...]} on stdout.
+// {"schema_version":1,"tool":{...},"data":DATA,"warnings":[...]}
+std::string JsonEnvelope(std::string_view data_json, const std::vector<std::string>& warnings = {});
+// The same on stdout, with a line end.
 void PrintJson(std::string_view data_json, const std::vector<std::string>& warnings = {});
 // Writes to stdout. Ends the process when that can't be: quietly when the reader went away, else
 // with the reason and code 3.

@@ -48,15 +48,18 @@ int Fail(const Arguments& arguments, const base::Error& error, int exit_code) {
   return exit_code;
 }
 
-void PrintJson(std::string_view data_json, const std::vector<std::string>& warnings) {
+std::string JsonEnvelope(std::string_view data_json, const std::vector<std::string>& warnings) {
   base::JsonWriter json;
   json.BeginObject().Field("schema_version", 1);
   WriteTool(json);
   json.Key("data").Raw(data_json);
   json.Key("warnings").BeginArray();
   for (const std::string& warning : warnings) json.String(warning);
-  json.EndArray().EndObject();
-  PrintOut(json.Take() + "\n");
+  return json.EndArray().EndObject().Take();
+}
+
+void PrintJson(std::string_view data_json, const std::vector<std::string>& warnings) {
+  PrintOut(JsonEnvelope(data_json, warnings) + "\n");
 }
 
 }  // namespace epochmeter::cli

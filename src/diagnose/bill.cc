@@ -255,6 +255,49 @@ const model::GpuPrice* FindPrice(const model::Rates& rates, std::string_view gpu
   return nullptr;
 }
 
+BillLine SumOfBills(const std::vector<const Bill*>& bills) {
+  BillLine sum;
+  sum.effective_ns = 0;
+  double counter_ns = 0;
+  double integral_ns = 0;
+  double energy_ns = 0;
+  double priced_ns = 0;
+  const auto add = [](const std::optional<double>& part, std::optional<double>* whole) {
+    if (part) *whole = whole->value_or(0) + *part;
+  };
+  for (const Bill* bill : bills) {
+    const BillLine& line = bill->total;
+    if (bill->basis != "gpu" || line.total_ns == 0) continue;
+    for (size_t i = 0; i < model::kTimeUseCount; ++i) {
+      sum.uses[i].ns += line.uses[i].ns;
+      sum.uses[i].energy_j += line.uses[i].energy_j;
+      sum.uses[i].cost += line.uses[i].cost;
+    }
+    const auto ns = static_cast<double>(line.total_ns);
+    sum.total_ns += line.total_ns;
+    counter_ns += line.counter_coverage_ratio * ns;
+    integral_ns += line.integral_coverage_ratio * ns;
+    energy_ns += line.energy_coverage_ratio * ns;
+    priced_ns += line.cost_coverage_ratio * ns;
+    const bool known = line.effective_ns || line.Of(TimeUse::kProductive).ns == 0;
+    if (!known) sum.effective_ns.reset();
+    if (sum.effective_ns) *sum.effective_ns += line.effective_ns.value_or(0);
+    add(line.counter_j, &sum.counter_j);
+    add(line.integral_j, &sum.integral_j);
+    add(line.energy_j, &sum.energy_j);
+    add(line.cost, &sum.cost);
+    add(line.electricity_cost, &sum.electricity_cost);
+    add(line.carbon_g, &sum.carbon_g);
+  }
+  if (sum.total_ns == 0) return {};
+  const auto total_ns = static_cast<double>(sum.total_ns);
+  sum.counter_coverage_ratio = counter_ns / total_ns;
+  sum.integral_coverage_ratio = integral_ns / total_ns;
+  sum.energy_coverage_ratio = energy_ns / total_ns;
+  sum.cost_coverage_ratio = priced_ns / total_ns;
+  return sum;
+}
+
 Bill MakeBill(const Facts& facts, const model::Rates& rates) {
   return Builder(facts, rates).Make();
 }

@@ -18,6 +18,10 @@ namespace epochmeter::diagnose {
 // - Effective time is productive time x the GPU's mean activity in it.
 model::Bill MakeBill(const Facts& facts, const model::Rates& rates);
 
+// The totals of several bills by the same rates; those of ranks instead of GPUs are left out.
+// Effective time is absent where one that has productive time lacks it.
+model::BillLine SumOfBills(const std::vector<const model::Bill*>& bills);
+
 // One price of a list that this GPU's name matches; null without.
 const model::GpuPrice* FindPrice(const model::Rates& rates, std::string_view gpu_name);
 

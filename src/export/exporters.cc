@@ -11,10 +11,12 @@ extern const ExporterDef kReportJsonl;
 extern const ExporterDef kFindingsCsv;
 extern const ExporterDef kSeriesCsv;
 extern const ExporterDef kSeriesJsonl;
+extern const ExporterDef kBillJson;
+extern const ExporterDef kBillCsv;
 
 std::span<const ExporterDef* const> Exporters() {
-  static constexpr std::array<const ExporterDef*, 6> kAll = {
-      &kReportJson, &kReportCsv, &kReportJsonl, &kFindingsCsv, &kSeriesCsv, &kSeriesJsonl};
+  static constexpr std::array<const ExporterDef*, 8> kAll = {
+      &kReportJson, &kReportCsv, &kReportJsonl, &kFindingsCsv, &kSeriesCsv, &kSeriesJsonl, &kBillJson, &kBillCsv};
   return kAll;
 }
 

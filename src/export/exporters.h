@@ -15,15 +15,17 @@
 
 namespace epochmeter::exporting {
 
-// What is written: the worked-out report (`report -f`), or the raw series, events and text of the
-// run (`export -f`).
-enum class Subject : uint8_t { kReport, kSeries };
+// What is written: the worked-out report (`report -f`), the raw series, events and text of the run
+// (`export -f`), or the report's bill (`bill -f`).
+enum class Subject : uint8_t { kReport, kSeries, kBill };
 enum class TimeFormat : uint8_t { kUtc, kEpochNs };  // RFC 3339 with ms, or ns since 1970
 
 struct ExportOptions {
   bool long_form = false;  // csv of series: one value a row
   TimeFormat time = TimeFormat::kUtc;
   int indent = 0;                     // of json
+  std::string by;                     // bill as csv: "epoch", "phase", ...; all when empty
+  bool without_header = false;        // bill as csv: rows of a further run
   std::vector<std::string> warnings;  // carried into json
 };
 
