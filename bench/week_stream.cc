@@ -150,29 +150,44 @@ void WeekStream::GpuTick(Gpu& g, Phase phase, double* v) {
   *v++ = InSteps(std::clamp(work * 0.29 + 0.003 * work * Noise(), 0.0, 1.0), per_unit);
 }
 
+void WeekStream::Begin(std::vector<model::Event>* events) {
+  for (int rank = 0; rank < shape_.ranks; ++rank) {
+    events->push_back({.t_ns = t_ns_,
+                       .kind = model::EventKind::kTrainBegin,
+                       .rank = rank,
+                       .name = "",
+                       .fields = {{.key = "framework", .value = std::string("pytorch")},
+                                  {.key = "source", .value = std::string("hook")},
+                                  {.key = "gpus", .value = std::to_string(rank)}}});
+  }
+}
+
 void WeekStream::Step(std::vector<model::Event>* events) {
   const double mean_s = 1 / shape_.steps_per_tick;
   const auto duration_ns = static_cast<int64_t>(mean_s * 1e9 * (0.985 + 0.004 * Noise()));
   // Validation and saving leave a hole; steps never run ahead of the clock.
   step_end_ns_ = std::max(step_end_ns_ + duration_ns, t_ns_ - kSecond);
-  const auto wait_ns = static_cast<int64_t>(360e3 + 60e3 * Noise());
   const double loss = 1.2 + 6 / (1 + static_cast<double>(step_) / 2e4) + 0.04 * Noise();
   const double reserved = 76'433'850'368;
   if (Uniform() < 0.02) allocated_ = 41'994'224'640 + 524'288 * static_cast<int64_t>(4 * Uniform());
   ++step_;
-  events->push_back(
-      {.t_ns = step_end_ns_,
-       .kind = model::EventKind::kStep,
-       .rank = 0,
-       .epoch = tick_ / kEpochTicks,
-       .step = step_,
-       .name = "",
-       .fields = {{.key = "duration_s", .value = static_cast<double>(duration_ns) / 1e9},
-                  {.key = "data_wait_s", .value = static_cast<double>(wait_ns) / 1e9},
-                  {.key = "scalar.loss", .value = static_cast<double>(static_cast<float>(loss))},
-                  {.key = "allocated_bytes", .value = allocated_},
-                  {.key = "reserved_bytes", .value = static_cast<int64_t>(reserved)},
-                  {.key = "batch_size", .value = int64_t{128}}}});
+  for (int rank = 0; rank < shape_.ranks; ++rank) {
+    const auto wait_ns = static_cast<int64_t>(360e3 + 60e3 * Noise());
+    const int64_t its_ns = duration_ns + static_cast<int64_t>(rank == 0 ? 0 : 1e5 * Noise());
+    events->push_back(
+        {.t_ns = step_end_ns_,
+         .kind = model::EventKind::kStep,
+         .rank = rank,
+         .epoch = tick_ / kEpochTicks,
+         .step = step_,
+         .name = "",
+         .fields = {{.key = "duration_s", .value = static_cast<double>(its_ns) / 1e9},
+                    {.key = "data_wait_s", .value = static_cast<double>(wait_ns) / 1e9},
+                    {.key = "scalar.loss", .value = static_cast<double>(static_cast<float>(loss))},
+                    {.key = "allocated_bytes", .value = allocated_},
+                    {.key = "reserved_bytes", .value = static_cast<int64_t>(reserved)},
+                    {.key = "batch_size", .value = int64_t{128}}}});
+  }
 }
 
 void WeekStream::Tick(model::Samples* samples, std::vector<model::Event>* events) {
@@ -188,6 +203,7 @@ void WeekStream::Tick(model::Samples* samples, std::vector<model::Event>* events
       samples->values[id] = {.series = static_cast<model::SeriesId>(id), .value = values[metric]};
     }
   }
+  if (tick_ == 0 && shape_.ranks > 1) Begin(events);
   for (steps_due_ += shape_.steps_per_tick; steps_due_ >= 1; --steps_due_) Step(events);
   ++tick_;
 }

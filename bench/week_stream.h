@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A long training as records, made up but with the levels, noises and rhythms of H200 recordings:
 // 30 metrics a GPU at 1 Hz, of which 12 hardly move, 6 move slowly, 8 are noise (power, energy,
-// PCIe, NVLink) and 4 are ratios; and the steps of one rank. Repeatable; one thread.
+// PCIe, NVLink) and 4 are ratios; and the steps of one rank or several. Repeatable; one thread.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +19,7 @@ struct StreamShape {
   int gpus = 8;
   double ratio_step = 1e-4;  // resolution of the four ratios
   double steps_per_tick = 1e6 / kWeekTicks;
+  int ranks = 1;  // that tell each step; of several, each says first that it has a GPU of its own
 };
 
 class WeekStream {
@@ -46,6 +47,7 @@ class WeekStream {
   double Noise();    // normal, 0 and 1; by a sum of uniform numbers, so never beyond 3.5
   Phase PhaseNow() const;
   void GpuTick(Gpu& gpu, Phase phase, double* values);
+  void Begin(std::vector<model::Event>* events);
   void Step(std::vector<model::Event>* events);
 
   StreamShape shape_;

@@ -6,9 +6,11 @@
 #include <sstream>
 
 #include "base/strings.h"
+#include "cli/svg_to_png.h"
 #include "cli/text_options.h"
 #include "export/exporters.h"
 #include "render/html.h"
+#include "render/run_picture.h"
 
 namespace epochmeter::cli {
 namespace {
@@ -55,9 +57,40 @@ base::Result<std::string> MakeHtml(const Arguments& arguments, const OpenedRun& 
                             max_bytes);
 }
 
+base::Result<std::string> MakeSvg(const Arguments& arguments, const OpenedRun& opened,
+                                  const model::Report& report) {
+  EPM_ASSIGN(const render::TextOptions text, MakeTextOptions(arguments));
+  render::PictureOptions options{.language = text.language, .redact = !arguments.Has("no-redact")};
+  const std::string x = arguments.Value("x").value_or("time");
+  const std::optional<render::PictureX> axis = render::PictureXFromName(x);
+  if (!axis) return UsageError("unknown axis " + x, "--x time, --x step or --x epoch");
+  options.x = *axis;
+  const std::string theme = arguments.Value("theme").value_or("light");
+  if (theme != "light" && theme != "dark") {
+    return UsageError("unknown theme " + theme, "--theme light or --theme dark");
+  }
+  options.dark = theme == "dark";
+  base::Result<std::string> svg =
+      render::RenderSvg(opened.run, report, arguments.Value("chart").value_or("trend"), options);
+  if (svg.ok()) return svg;
+  base::Error error = svg.error();
+  error.code = kUsageError;
+  return error;
+}
+
+base::Result<std::string> MakePicture(const Arguments& arguments, const OpenedRun& opened,
+                                      const model::Report& report, std::string_view format) {
+  if (format == "html") return MakeHtml(arguments, opened, report);
+  EPM_ASSIGN(std::string svg, MakeSvg(arguments, opened, report));
+  if (format == "svg") return svg;
+  return PngOfSvg(svg);
+}
+
 }  // namespace
 
-bool IsPictureFormat(std::string_view format) { return format == "html"; }
+bool IsPictureFormat(std::string_view format) {
+  return format == "html" || format == "svg" || format == "png";
+}
 
 base::Result<> WritePicture(const Arguments& arguments, const OpenedRun& opened,
                             const model::Report& report, std::string_view format,
@@ -66,7 +99,7 @@ base::Result<> WritePicture(const Arguments& arguments, const OpenedRun& opened,
     const std::string name(format);
     return UsageError("a terminal can't show " + name, "give -o run." + name + ", or a pipe");
   }
-  EPM_ASSIGN(const std::string picture, MakeHtml(arguments, opened, report));
+  EPM_ASSIGN(const std::string picture, MakePicture(arguments, opened, report, format));
   EPM_ASSIGN(const auto output, Output::Open(path, opened.path));
   output->stream() << picture;
   return output->Close();

@@ -17,6 +17,14 @@ inline constexpr FlagSpec kMaxSizeFlag = {
     .name = "max-size",
     .value_name = "SIZE",
     .help = "html: most bytes of the page, such as 5MB; curves are thinned to fit [2MB]"};
+inline constexpr FlagSpec kChartFlag = {
+    .name = "chart",
+    .value_name = "NAME",
+    .help = "svg, png: trend, memory, power, loss, ...; an unknown name lists them [trend]"};
+inline constexpr FlagSpec kXFlag = {
+    .name = "x", .value_name = "AXIS", .help = "svg, png: time, step or epoch [time]"};
+inline constexpr FlagSpec kThemeFlag = {
+    .name = "theme", .value_name = "THEME", .help = "svg, png: light or dark [light]"};
 inline constexpr FlagSpec kNoRedactFlag = {
     .name = "no-redact",
     .value_name = "",
