@@ -2,7 +2,7 @@
 // Where it ran, how much of it was seen, what was not measured and why, and who made this page.
 import { Cell, h, table } from './dom';
 import { fieldLabel } from './fields';
-import { dash, grouped, percent, seconds, zoneName } from './format';
+import { dash, grouped, percent, since, zoneName } from './format';
 import { t as say } from './i18n';
 import { page } from './page';
 import { state } from './state';
@@ -63,7 +63,7 @@ function lossTable(): HTMLElement {
   return table(say('losses'), [say('kind'), say('when'), say('count'), say('what'), say('help')],
     losses.slice(0, MOST).map((loss): (Cell | string)[] => {
       const at = page.run.timeOf(loss.time);
-      return [loss.kind, at === null ? dash : `+${seconds(at / 1000)}`,
+      return [loss.kind, at === null ? dash : since(at),
         { text: grouped(loss.count), number: true }, loss.detail ?? '', loss.help ?? ''];
     }));
 }

@@ -9,9 +9,10 @@ import { sentence, statOf } from './chart_words';
 import { legendOf, Legend } from './legend';
 import { t as say } from './i18n';
 import { announce, page } from './page';
-import { paintBands, paintFailures, paintLimit, paintOdd } from './paint';
+import { crowded, paintMiddle } from './middle';
+import { paintAbove, paintBands, paintFailures, paintLimit, paintOdd } from './paint';
 import { inks, lineColor, lineDash } from './palette';
-import { GUTTER, xSteps, xTick, yRange, yTick } from './scales';
+import { GUTTER, spikeCap, xSteps, xTick, yRange, yTick } from './scales';
 import { goTo, isWhole, pan, resetView, setCursor, setView, state, zoom } from './state';
 import { valueAt } from './run';
 import { cursorWords } from './words';
@@ -46,6 +47,7 @@ export interface ChartSpec {
   steps?: boolean;                    // a value holds until the next
   extra?: (u: uPlot) => void;         // draws over the lines
   range?: [number, number];           // of the y axis
+  robust?: boolean;                   // rare spikes are cut at first, and said to be
 }
 
 const EMPTY = -10;
@@ -65,6 +67,10 @@ export class Chart {
   private tableShown = state.tables;
   private tableButton: HTMLElement;
   private log = false;
+  private full = false;
+  private cap: number | null = null;  // above it values are cut
+  private dense = false;              // more samples than pixels
+  private above = h('span', { class: 'quiet above' });
   private painting = false;
   visible = false;
 
@@ -82,10 +88,10 @@ export class Chart {
     this.element = h('figure', { class: `chart${spec.wide ? ' wide' : ''}`, id: spec.id },
       h('figcaption', null,
         h('h3', null, spec.title),
-        h('div', { class: 'tools' }, spec.tools ?? [], spec.logScale ? this.logButton() : null,
-          this.tableButton)),
+        h('div', { class: 'tools' }, spec.tools ?? [], this.above, spec.robust ? this.fullButton() : null,
+          spec.logScale ? this.logButton() : null, spec.lines.length ? this.tableButton : null)),
       spec.note ? h('p', { class: 'note' }, spec.note) : null,
-      this.legend.element, this.plot, this.tableBox);
+      spec.lines.length ? this.legend.element : null, this.plot, this.tableBox);
     all.set(spec.id, this);
     for (const key of [...spec.lines.map((line) => line.key), ...(spec.keys ?? [])]) {
       if (key && !byKey.has(key)) byKey.set(key, this);
@@ -101,6 +107,14 @@ export class Chart {
       toggle.setAttribute('aria-pressed', String(this.log));
       this.redraw();
     }, { class: 'small', 'aria-pressed': 'false', 'aria-label': say('logScaleOf', this.spec.title) });
+    return toggle;
+  }
+  private fullButton(): HTMLElement {
+    const toggle = button(say('fullScale'), () => {
+      this.full = !this.full;
+      toggle.setAttribute('aria-pressed', String(this.full));
+      this.redraw();
+    }, { class: 'small', 'aria-pressed': 'false', 'aria-label': say('fullScaleOf', this.spec.title) });
     return toggle;
   }
   private toggleTable(): void {
@@ -148,7 +162,8 @@ export class Chart {
       const few = (tables[i]?.[0] as number[]).length < 2;
       const color = line.color ?? i;
       series.push({
-        label: line.label, stroke: lineColor(color), width: 1.4, dash: lineDash(color),
+        label: line.label, width: 1.4, dash: lineDash(color),
+        stroke: () => lineColor(color) + (!this.dense ? '' : this.spec.lines.length > 2 ? '24' : '48'),
         show: this.legend.shown(i),
         points: few ? { show: true, size: 7 } : { show: false },
         ...(this.spec.steps ? { paths: uPlot.paths.stepped!({ align: 1 }) } : {}),
@@ -160,13 +175,13 @@ export class Chart {
     const [min, max] = this.spec.brush ? page.axis.range(0, state.duration) : page.axis.range();
     const spec = this.spec;
     return {
-      width, height: this.height(), series, legend: { show: false }, padding: [8, 12, 0, 0],
+      width, height: this.height(), series, legend: { show: false }, padding: [8, 26, 0, 0],
       scales: {
         x: { time: false, auto: false, min, max },
         y: spec.rows ? { auto: false, min: 0, max: Math.max(spec.rows().length, 1) }
           : this.log ? { distr: 3 }
             : spec.range ? { auto: false, min: spec.range[0], max: spec.range[1] }
-            : { range: (_u, low, high) => yRange(low, high, spec.limit?.value ?? spec.ceiling ?? null) },
+            : { range: (_u, low, high) => this.yLimits(low, high) },
       },
       axes: [this.xAxis(), spec.rows ? this.rowAxis(spec.rows()) : this.yAxis()],
       cursor: {
@@ -175,7 +190,7 @@ export class Chart {
         bind: { dblclick: () => () => { resetView(); return null; } },
       },
       hooks: {
-        drawClear: [paintBands],
+        drawClear: [(u) => { this.dense = this.isDense(u); paintBands(u); }],
         draw: [(u) => this.over(u)],
         setCursor: [(u) => this.moved(u)],
         setSelect: [(u) => this.selected(u)],
@@ -185,6 +200,14 @@ export class Chart {
         }],
       },
     };
+  }
+  private yLimits(low: number | null, high: number | null): [number, number] {
+    const { spec } = this;
+    this.cap = spec.robust && !this.full && high !== null
+      ? spikeCap(spec.lines.filter((_line, i) => this.legend.shown(i)), high) : null;
+    const limit = spec.limit?.value ?? null;
+    const near = limit !== null && high !== null && high >= limit * 0.3 ? limit : null;
+    return yRange(low, this.cap ?? high, near ?? spec.ceiling ?? null);
   }
   private xAxis(): uPlot.Axis {
     const ink = inks();
@@ -208,7 +231,7 @@ export class Chart {
     return {
       stroke: inks().faint, font: FONT, grid: { show: false }, ticks: { show: false }, size: GUTTER,
       gap: 6, splits: () => rows.map((_row, i) => rows.length - i - 0.5),
-      values: () => rows, filter: (_u, splits) => splits,
+      values: () => rows.map((row) => (row.length > 10 ? `${row.slice(0, 9)}…` : row)), filter: (_u, splits) => splits,
     };
   }
   private over(u: uPlot): void {
@@ -218,9 +241,26 @@ export class Chart {
       paintLimit(u, this.spec.limit.value, `${this.spec.limit.label} ` +
         withUnit(this.spec.limit.value, this.spec.unit, this.spec.field));
     }
+    if (this.dense) this.middles(u);
+    const above = this.cap === null ? 0
+      : paintAbove(u, this.cap, this.spec.lines.map((line) => line.points()));
+    this.above.textContent = [above ? say('aboveScale', above) : '', this.dense ? say('denseNote') : '']
+      .filter(Boolean).join(' · ');
     if (!this.spec.brush) paintFailures(u);
     const odd = this.spec.paint ? [] : this.spec.lines.flatMap((line) => line.points().odd);
     if (odd.length) paintOdd(u, odd.map((one) => one.t).sort((a, b) => a - b));
+  }
+
+  private isDense(u: uPlot): boolean {
+    const { spec } = this;
+    if (spec.paint || spec.brush || spec.steps) return false;
+    return spec.lines.some((line) => crowded(line.points(), u.over.clientWidth));
+  }
+  private middles(u: uPlot): void {
+    this.spec.lines.forEach((line, i) => {
+      const color = line.color ?? i;
+      if (this.legend.shown(i)) paintMiddle(u, line.points(), lineColor(color), lineDash(color));
+    });
   }
 
   private moved(u: uPlot): void {
@@ -251,6 +291,7 @@ export class Chart {
     const u = this.u as uPlot;
     const left = u.valToPos(min, 'x');
     const width = isWhole() ? 0 : Math.max(u.valToPos(max, 'x') - left, 2);
+    u.root.classList.toggle('whole', isWhole());
     this.painting = true;
     u.setSelect({ left, width, top: 0, height: u.over.clientHeight }, false);
     this.painting = false;

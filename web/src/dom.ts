@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements without innerHTML: whatever a run carries becomes text, never markup.
+// Elements made one by one: whatever a run carries becomes text, never markup.
 
 export type Child = Node | string | number | null | undefined | false | Child[];
 type Props = Record<string, unknown>;
@@ -54,8 +54,8 @@ const ICONS: Record<string, string> = {
   reset: 'M2 8h12M5 4.5L1.5 8L5 11.5M11 4.5L14.5 8L11 11.5',
 };
 
-export function icon(name: string, className = ''): SVGElement {
-  return svg('svg', { class: `icon ${className}`, viewBox: '0 0 16 16', 'aria-hidden': 'true' },
+export function icon(name: string): SVGElement {
+  return svg('svg', { class: `icon ${name}`, viewBox: '0 0 16 16', 'aria-hidden': 'true' },
     svg('path', { d: ICONS[name] ?? '' }));
 }
 

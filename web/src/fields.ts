@@ -95,6 +95,10 @@ const SHORT: Record<string, string> = {
 };
 
 export function fieldLabel(field: string): string {
+  if (field.startsWith('sampled_')) {
+    const plain = fieldLabel(field.slice('sampled_'.length));
+    return state.lang === 'zh' ? `${plain}（采样）` : `${plain} (sampled)`;
+  }
   const known = LABELS[field];
   if (known) return known[state.lang === 'zh' ? 1 : 0];
   const words = field.replace(/_(bytes_per_s|per_s|bytes|ratio|w|c|s|hz|j|cores)$/, '')

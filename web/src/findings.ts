@@ -4,7 +4,7 @@ import { Chart, chartFor } from './chart';
 import { button, h, icon, table } from './dom';
 import { adviceFor, serious } from './findings_data';
 import { fieldLabel } from './fields';
-import { byName, percent, seconds } from './format';
+import { byName, percent, seconds, since } from './format';
 import { said, t as say } from './i18n';
 import { page } from './page';
 import { setCursor, setView, state } from './state';
@@ -49,7 +49,7 @@ function intervalWords(evidence: Evidence): string {
   const begin = page.run.timeOf(evidence.begin);
   const end = page.run.timeOf(evidence.end);
   if (begin === null || end === null) return '';
-  return `+${seconds(begin / 1000)} – +${seconds(end / 1000)}`;
+  return `${since(begin)} – ${since(end)}`;
 }
 
 function stepWords(evidence: Evidence): string {

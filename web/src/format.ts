@@ -83,6 +83,11 @@ export function scalar(value: number | string | null | undefined): string {
   return Number.isInteger(value) && Math.abs(value) < 1e6 ? grouped(value) : digits(value);
 }
 
+// Since the begin of the run, with its sign.
+export function since(ms: number, text = seconds(Math.abs(ms) / 1000)): string {
+  return `${ms < 0 ? '−' : '+'}${text}`;
+}
+
 // The unit of a figure by the end of its name, for values of evidence and the bill.
 export function byName(name: string, value: number | string | null | undefined): string {
   if (typeof value === 'string' || value === null || value === undefined) return scalar(value);
@@ -115,12 +120,10 @@ export function elapsed(value: number, step: number): string {
 }
 
 let clock: Intl.DateTimeFormat | null = null;
-let clockLang = '';
 
 function clockOf(): Intl.DateTimeFormat {
-  if (!clock || clockLang !== state.lang) {
-    clockLang = state.lang;
-    clock = new Intl.DateTimeFormat(state.lang === 'zh' ? 'zh-CN' : 'en-GB', {
+  if (!clock) {
+    clock = new Intl.DateTimeFormat('sv-SE', {
       year: 'numeric', month: '2-digit', day: '2-digit', hour: '2-digit', minute: '2-digit',
       second: '2-digit', hourCycle: 'h23',
     });

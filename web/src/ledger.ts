@@ -35,7 +35,7 @@ function ofRanks(gpu: number, field: string, time: number): number | null {
   for (const name of names) {
     const curve = page.run.curve(name, field);
     // The allocator speaks at steps: what it said last holds for a while.
-    const value = at(curve, time, Math.max(60000, 0));
+    const value = at(curve, time, Math.max(60000, page.run.duration / 200));
     if (value === null) return null;
     sum += value;
   }

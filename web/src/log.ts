@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the training wrote: searched, filtered, and tied to the time line.
 import { h } from './dom';
-import { elapsed, grouped } from './format';
+import { elapsed, grouped, since } from './format';
 import { t as say, TextKey } from './i18n';
 import { Level, levelOfLine } from './marks';
 import { page } from './page';
@@ -18,7 +18,7 @@ interface Row {
 
 function rowOf(line: LogLine): Row {
   const level = levelOfLine(line.text, line.stream);
-  const element = h('li', {
+  const element = h('div', {
     class: `line ${level} ${line.stream === 'stderr' ? 'err' : ''}`, tabindex: '-1', role: 'button',
     onclick: () => goTo(line.t),
     onkeydown: (e: KeyboardEvent) => {
@@ -26,7 +26,7 @@ function rowOf(line: LogLine): Row {
       e.preventDefault();
       goTo(line.t);
     },
-  }, h('span', { class: 'when' }, `+${elapsed(line.t / 1000, 1)}`),
+  }, h('span', { class: 'when' }, since(line.t, elapsed(Math.abs(line.t) / 1000, 1))),
   h('span', { class: 'text' }, line.text || ' '));
   return { line, level, element };
 }
@@ -59,11 +59,11 @@ export function logSection(): HTMLElement[] {
   const lines = page.run.payload.log ?? [];
   if (!lines.length) return [h('p', { class: 'empty' }, say('noLog'))];
   const rows = lines.map(rowOf);
-  const list = h('ol', { class: 'log', 'aria-label': say('log') });
+  const list = h('div', { class: 'log', role: 'group', 'aria-label': say('log') });
   const omitted = page.run.payload.log_omitted ?? 0;
   rows.forEach((row, i) => {
     if (omitted > 0 && i === Math.min(HEAD, rows.length)) {
-      list.appendChild(h('li', { class: 'cut' }, say('omitted', grouped(omitted))));
+      list.appendChild(h('div', { class: 'cut' }, say('omitted', grouped(omitted))));
     }
     list.appendChild(row.element);
   });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What lies under and over the lines of each chart: epochs, phases, limits and marks.
 import type uPlot from 'uplot';
+import type { Points } from './decode';
 import type { Level } from './marks';
 import { page } from './page';
 import { inks, Inks } from './palette';
@@ -51,8 +52,11 @@ export function paintBands(u: uPlot): void {
       if (ends) ctx.fillRect(ends[0], box.top, ends[1] - ends[0], box.height);
     });
   }
-  for (const phase of page.marks.phases) {
-    const ends = stretch(u, phase.begin, phase.end);
+  const phases = page.marks.phases.map((phase) => ({ phase, ends: stretch(u, phase.begin, phase.end) }))
+    .filter((one) => one.ends !== null);
+  // Many of them would hide the lines.
+  ctx.globalAlpha = Math.min(1, Math.max(0.3, 24 / Math.max(phases.length, 1)));
+  for (const { phase, ends } of phases) {
     if (!ends) continue;
     ctx.fillStyle = ink[phase.kind];
     ctx.fillRect(ends[0], box.top, Math.max(ends[1] - ends[0], box.ratio), box.height);
@@ -87,9 +91,10 @@ export function paintFailures(u: uPlot): void {
 }
 
 export function paintLimit(u: uPlot, value: number, label: string): void {
-  const y = u.valToPos(value, 'y', true);
   const box = boxOf(u);
-  if (!(y >= box.top - 1 && y <= box.top + box.height)) return;
+  const place = u.valToPos(value, 'y', true);
+  const above = !(place >= box.top - 1);
+  const y = above ? box.top : place;
   const ink = inks();
   const { ctx } = u;
   ctx.save();
@@ -100,12 +105,40 @@ export function paintLimit(u: uPlot, value: number, label: string): void {
   ctx.beginPath();
   ctx.moveTo(box.left, y);
   ctx.lineTo(box.left + box.width, y);
-  ctx.stroke();
+  if (!above) ctx.stroke();
   ctx.font = `${11 * box.ratio}px system-ui, sans-serif`;
   ctx.textAlign = 'right';
   ctx.textBaseline = 'top';
-  ctx.fillText(label, box.left + box.width - 4 * box.ratio, y + 3 * box.ratio);
+  ctx.fillText(above ? `↑ ${label}` : label, box.left + box.width - 4 * box.ratio, y + 3 * box.ratio);
   ctx.restore();
+}
+
+// Small wedges at the top where a value lies above the scale; tells how many do.
+export function paintAbove(u: uPlot, cap: number, all: Points[]): number {
+  const ink = inks();
+  const box = boxOf(u);
+  const { ctx } = u;
+  const size = 4 * box.ratio;
+  let count = 0;
+  ctx.save();
+  ctx.fillStyle = ink.warning;
+  for (const points of all) {
+    let last = -Infinity;
+    points.v.forEach((value, i) => {
+      const x = value !== null && value > cap ? pixelOf(u, points.t[i] as number) : NaN;
+      if (!(x >= box.left && x <= box.left + box.width)) return;
+      count++;
+      if (x - last < size) return;
+      last = x;
+      ctx.beginPath();
+      ctx.moveTo(x, box.top);
+      ctx.lineTo(x - size, box.top + 1.6 * size);
+      ctx.lineTo(x + size, box.top + 1.6 * size);
+      ctx.fill();
+    });
+  }
+  ctx.restore();
+  return count;
 }
 
 // Crosses at the foot of the chart where a value is no number.

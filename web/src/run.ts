@@ -66,9 +66,21 @@ export class Run {
   constructor(readonly payload: Payload) {
     this.curves = list(payload.curves).map(curveOf);
     this.ranks = list(payload.ranks).map((rank) => new Rank(rank));
-    for (const curve of this.curves) this.byKey.set(curve.key, curve);
+    for (const curve of this.curves) {
+      const other = this.byKey.get(curve.key);
+      if (other === undefined) this.byKey.set(curve.key, curve);
+      else this.apart(other, curve);
+    }
     const told = Number(payload.duration_ms);
     this.duration = Number.isFinite(told) && told > 0 ? told : 1;
+  }
+  // Two sources may tell the same figure, such as a counter and the driver's own rate: the counter
+  // keeps the name, the other is called sampled.
+  private apart(first: Curve, second: Curve): void {
+    const counter = second.kind === 'counter' ? second : first;
+    const sampled = counter === first ? second : first;
+    sampled.field = `sampled_${sampled.field}`;
+    this.byKey.set(counter.key, counter);
   }
   get data() {
     return this.payload.report.data;
@@ -147,6 +159,7 @@ export function valueAt(points: Points, at: number, reach: number): number | nul
     const t = points.t[i];
     if (t === undefined) continue;
     const value = points.v[i];
+    // The line breaks here.
     if (value === null && i === before) return null;
     if (value === null || value === undefined) continue;
     if (Math.abs(t - at) < distance) {
@@ -154,5 +167,8 @@ export function valueAt(points: Points, at: number, reach: number): number | nul
       best = value;
     }
   }
-  return distance <= reach ? best : null;
+  if (distance <= reach) return best;
+  // Far from both, but on the line that joins them: equal values in a row are left out of a curve.
+  const [a, b] = [points.v[before], points.v[before + 1]];
+  return typeof a === 'number' && typeof b === 'number' ? best : null;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Marks and ranges of axes.
 import { elapsed, grouped, percent, seconds, si, withUnit } from './format';
+import type { Points } from './decode';
 import { state } from './state';
 
 export const GUTTER = 64;  // CSS pixels left of every plot, so that instants stand under each other
@@ -15,6 +16,24 @@ export const xSteps = (): number[] => (state.axis === 'time' ? TIME_STEPS : WHOL
 export function xTick(value: number, step: number): string {
   if (state.axis === 'time') return elapsed(value, step);
   return Number.isInteger(value) ? grouped(value) : '';
+}
+
+// Where a few spikes would press all else flat: 1.6 times what 98 % stay below; null where none do.
+export function spikeCap(lines: { points(): Points }[], high: number): number | null {
+  const shown: number[] = [];
+  for (const line of lines) {
+    const { t, v } = line.points();
+    for (let i = 0; i < v.length; i++) {
+      const value = v[i];
+      if (typeof value === 'number' && (t[i] as number) >= state.from && (t[i] as number) <= state.to) {
+        shown.push(value);
+      }
+    }
+  }
+  if (shown.length < 30) return null;
+  shown.sort((a, b) => a - b);
+  const most = shown[Math.floor(shown.length * 0.98)] as number;
+  return most > 0 && high > 4 * most ? most * 1.6 : null;
 }
 
 // Short text of a mark of the y axis.

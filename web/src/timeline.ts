@@ -4,7 +4,7 @@ import type uPlot from 'uplot';
 import { Chart, Line } from './chart';
 import type { Points } from './decode';
 import { button, h, icon, table } from './dom';
-import { seconds } from './format';
+import { seconds, since } from './format';
 import { t as say, TextKey } from './i18n';
 import type { Mark } from './marks';
 import { page } from './page';
@@ -43,7 +43,7 @@ function overviewLine(): { line: Line; field: string; range?: [number, number] }
     const points = meanOf(util);
     return {
       line: { key: '', label: say('meanUtil'), points: () => points, reach: state.duration / BINS },
-      field: 'utilization_ratio', range: [-0.42, 1.08],
+      field: 'utilization_ratio', range: [-0.42, 1.5],
     };
   }
   const rank = page.axis.rank;
@@ -51,7 +51,7 @@ function overviewLine(): { line: Line; field: string; range?: [number, number] }
   if (cpu) {
     return {
       line: { key: '', label: cpu.label, points: cpu.points, reach: 2.5 * cpu.period_ms },
-      field: 'cpu_ratio', range: [-0.42, 1.08],
+      field: 'cpu_ratio', range: [-0.42, 1.5],
     };
   }
   if (!rank) return null;
@@ -76,9 +76,8 @@ function paintEpochNumbers(u: uPlot): void {
     if (!ends || ends[0] < free) continue;
     const text = String(span.epoch);
     const width = ctx.measureText(text).width;
-    if (ends[1] - ends[0] < width + 4 * box.ratio) continue;
     ctx.fillText(text, ends[0] + 3 * box.ratio, box.top + box.ratio);
-    free = ends[0] + width + 14 * box.ratio;
+    free = ends[0] + width + 22 * box.ratio;
   }
   ctx.restore();
 }
@@ -185,11 +184,11 @@ export function timeline(choose: (mode: AxisMode) => void): HTMLElement {
 
 // Every mark as a row, for those who can't point at a sign of four pixels.
 export function eventList(): HTMLElement {
-  const marks = page.marks.marks.filter((mark) => !mark.ofLog);
+  const marks = page.marks.marks;
   if (!marks.length) return h('p', { class: 'note' }, say('noEvents'));
   const shown = marks.slice(0, MOST_EVENTS);
   const rows = shown.map((mark) => [
-    { text: '', node: button(`+${seconds(mark.t / 1000)}`, () => goTo(mark.t), { class: 'link' }) },
+    { text: '', node: button(since(mark.t), () => goTo(mark.t), { class: 'link' }) },
     { text: `${say(mark.level)} · ${mark.kind}` },
     { text: mark.text },
   ]);

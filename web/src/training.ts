@@ -4,6 +4,7 @@ import { Chart, Line } from './chart';
 import { hasValues, MOST_LINES, stepLine } from './curve_lines';
 import type { Points } from './decode';
 import { Cell, h, table } from './dom';
+import { fieldLabel } from './fields';
 import { grouped, percent, scalar, seconds, si } from './format';
 import { t as say } from './i18n';
 import { page } from './page';
@@ -40,23 +41,32 @@ function scalarCharts(ranks: Rank[]): HTMLElement[] {
   });
 }
 
-function stepChart(ranks: Rank[]): HTMLElement | null {
+// One chart of both for a rank or two, else one for each.
+function stepCharts(ranks: Rank[]): (HTMLElement | null)[] {
+  if (ranks.length <= 2) return [stepChart('step-time', say('stepTimeChart'), ranks, true, true)];
+  return [stepChart('step-time', say('stepTime'), ranks, true, false),
+    stepChart('data-wait', fieldLabel('data_wait_s'), ranks, false, true)];
+}
+
+function stepChart(id: string, title: string, ranks: Rank[], withStep: boolean, withWait: boolean)
+  : HTMLElement | null {
   const lines: Line[] = [];
   for (const rank of ranks) {
-    const name = (what: string): string => (ranks.length > 1 ? `${rank.name} ${what}` : what);
-    if (hasValues(rank.duration())) {
+    const name = (what: string): string => (!withStep || !withWait ? rank.name
+      : ranks.length > 1 ? `${rank.name} ${what}` : what);
+    if (withStep && hasValues(rank.duration())) {
       lines.push(stepLine(rank, 'duration_s', name(say('stepTimeLine')), () => rank.duration()));
     }
-    if (hasValues(rank.dataWait())) {
+    if (withWait && hasValues(rank.dataWait())) {
       lines.push(stepLine(rank, 'data_wait_s', name(say('dataWaitLine')), () => rank.dataWait()));
     }
   }
   if (!lines.length) return null;
   return new Chart({
-    id: 'step-time', title: say('stepTimeChart'), unit: 's', field: 'duration_s',
-    lines: lines.slice(0, MOST_LINES), logScale: true,
+    id, title, unit: 's', field: 'duration_s',
+    lines: lines.slice(0, MOST_LINES), logScale: true, robust: true,
     keys: page.run.ranks.slice(0, 2000).flatMap((rank) =>
-      ['duration_s', 'data_wait_s', 'step_s'].map((field) => `${rank.name} ${field}`)),
+      [...(withStep ? ['duration_s', 'step_s'] : []), ...(withWait ? ['data_wait_s'] : [])].map((field) => `${rank.name} ${field}`)),
   }).element;
 }
 
@@ -152,7 +162,7 @@ function epochTable(): HTMLElement | null {
 
 export function trainingSection(): HTMLElement[] {
   const ranks = ranksShown();
-  const charts = [...scalarCharts(ranks), stepChart(ranks), paceChart(ranks), samplesChart()]
+  const charts = [...scalarCharts(ranks), ...stepCharts(ranks), paceChart(ranks), samplesChart()]
     .filter((one): one is HTMLElement => one !== null);
   const parts: HTMLElement[] = [];
   if (!charts.length) parts.push(h('p', { class: 'empty' }, say('noTraining')));

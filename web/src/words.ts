@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Instants in words: elapsed, clock, step and epoch.
-import { grouped, local, seconds } from './format';
+import { grouped, local, since } from './format';
 import { t as say } from './i18n';
 import { page } from './page';
 
 export function cursorWords(at: number): string {
-  const parts = [`+${seconds(at / 1000)}`];
+  const parts = [since(at)];
   const t0 = page.run.payload.t0_ms;
   if (typeof t0 === 'number') parts.push(local(t0 + at));
   const epoch = page.axis.numberAt('epoch', at);
