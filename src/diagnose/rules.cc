@@ -26,6 +26,7 @@ constexpr auto kRules = std::to_array<const RuleDef*>({
     &rules::kPcieBound,
     &rules::kNvlinkErrors,
     &rules::kLossNotFinite,
+    &rules::kLossSpike,
 });
 
 // 0 is shown first.

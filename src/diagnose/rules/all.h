@@ -12,6 +12,7 @@ extern const RuleDef kGpuImbalance;
 extern const RuleDef kGpuMemoryLeak;
 extern const RuleDef kIdleGpu;
 extern const RuleDef kLossNotFinite;
+extern const RuleDef kLossSpike;
 extern const RuleDef kLowSmActivity;
 extern const RuleDef kNvlinkErrors;
 extern const RuleDef kOutOfMemory;
