@@ -47,6 +47,7 @@ export interface ChartSpec {
   steps?: boolean;                    // a value holds until the next
   extra?: (u: uPlot) => void;         // draws over the lines
   range?: [number, number];           // of the y axis
+  zero?: boolean;                     // the y axis begins at nothing
   robust?: boolean;                   // rare spikes are cut at first, and said to be
 }
 
@@ -207,7 +208,8 @@ export class Chart {
       ? spikeCap(spec.lines.filter((_line, i) => this.legend.shown(i)), high) : null;
     const limit = spec.limit?.value ?? null;
     const near = limit !== null && high !== null && high >= limit * 0.3 ? limit : null;
-    return yRange(low, this.cap ?? high, near ?? spec.ceiling ?? null);
+    return yRange(spec.zero && low !== null ? Math.min(0, low) : low, this.cap ?? high,
+      near ?? spec.ceiling ?? null);
   }
   private xAxis(): uPlot.Axis {
     const ink = inks();
@@ -237,15 +239,18 @@ export class Chart {
   private over(u: uPlot): void {
     this.spec.paint?.(u);
     this.spec.extra?.(u);
-    if (this.spec.limit && !this.log) {
-      paintLimit(u, this.spec.limit.value, `${this.spec.limit.label} ` +
-        withUnit(this.spec.limit.value, this.spec.unit, this.spec.field));
+    const said: string[] = [];
+    const { limit } = this.spec;
+    if (limit) {
+      const words = `${limit.label} ${withUnit(limit.value, this.spec.unit, this.spec.field)}`;
+      if (this.log || !paintLimit(u, limit.value, words)) said.push(say('limitAbove', words));
     }
     if (this.dense) this.middles(u);
     const above = this.cap === null ? 0
       : paintAbove(u, this.cap, this.spec.lines.map((line) => line.points()));
-    this.above.textContent = [above ? say('aboveScale', above) : '', this.dense ? say('denseNote') : '']
-      .filter(Boolean).join(' · ');
+    if (above) said.push(say('aboveScale', above));
+    if (this.dense) said.push(say('denseNote'));
+    this.above.textContent = said.join(' · ');
     if (!this.spec.brush) paintFailures(u);
     const odd = this.spec.paint ? [] : this.spec.lines.flatMap((line) => line.points().odd);
     if (odd.length) paintOdd(u, odd.map((one) => one.t).sort((a, b) => a - b));

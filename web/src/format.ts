@@ -29,6 +29,7 @@ export function si(value: number, unit: string, space = ' '): string {
 // Seconds as a person reads them: 212 ms, 4.2 s, 3 h 12 min.
 export function seconds(value: number): string {
   const size = Math.abs(value);
+  if (!Number.isFinite(size)) return DASH;
   if (size === 0) return '0 s';
   if (size < 0.9995e-3) return `${digits(value * 1e6)} µs`;
   if (size < 0.9995) return `${digits(value * 1e3)} ms`;
@@ -48,6 +49,7 @@ export function seconds(value: number): string {
 
 export function percent(value: number): string {
   const size = Math.abs(value) * 100;
+  if (!Number.isFinite(size)) return DASH;
   return `${trim((value * 100).toFixed(size >= 10 || size === 0 ? 0 : size >= 1 ? 1 : 2))} %`;
 }
 
@@ -72,6 +74,7 @@ export function withUnit(value: number | null | undefined, unit: string, field =
 }
 
 export function grouped(value: number): string {
+  if (!Number.isFinite(value)) return DASH;
   return Math.round(value).toString().replace(/\B(?=(\d{3})+$)/g, '\u202f');
 }
 
@@ -115,8 +118,7 @@ export function elapsed(value: number, step: number): string {
   const minutes = Math.floor(whole / 60) % 60;
   const two = (n: number): string => String(n).padStart(2, '0');
   const rest = step < 60 ? `:${two(whole % 60)}` : '';
-  return hours > 0 || step >= 60 ? `${hours}:${two(minutes)}${rest || ' h'}`
-    : `${minutes}${rest} min`;
+  return hours > 0 ? `${hours}:${two(minutes)}${rest || ' h'}` : `${minutes}${rest} min`;
 }
 
 let clock: Intl.DateTimeFormat | null = null;

@@ -80,7 +80,7 @@ export function header(actions: Actions): HTMLElement {
   const name = runName(run);
   const facts = [
     gpuWords(),
-    seconds(typeof run.duration_s === 'number' ? run.duration_s : state.duration / 1000),
+    seconds(run.duration_s ?? page.run.payload.duration_ms / 1000),
     progressWords(),
     typeof t0 === 'number' ? local(t0) : null,
     run.run_id && run.run_id !== name ? run.run_id : null,

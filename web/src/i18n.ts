@@ -132,6 +132,7 @@ const TEXTS = {
   dataOf: ['Data of {}', '{} 的数据'],
   fullScale: ['Full scale', '完整范围'],
   fullScaleOf: ['Full scale for {}', '{} 显示完整范围'],
+  limitAbove: ['{} is above the scale', '{} 超出所示范围'],
   denseNote: ['pale: all samples, bold: median of neighbours', '浅色：全部样本；粗线：邻近样本的中位数'],
   aboveScale: ['{} above the scale', '{} 个值超出范围'],
   logScale: ['Log', '对数'],
@@ -179,6 +180,7 @@ const TEXTS = {
   throttle: ['Why clocks were held down', '时钟受限的原因'],
   throttleNote: ['a lane is darker the more GPUs give that reason', '颜色越深，给出该原因的 GPU 越多'],
   more: ['More metrics ({})', '更多指标（{}）'],
+  noMemory: ['No memory of the job\'s GPUs or of the host was recorded.', '没有记录到本任务 GPU 或主机的内存。'],
   noGpuSection: ['No GPU was recorded.', '没有记录到 GPU。'],
   // memory
   ledger: ['Where the device memory is', '显存账本'],

@@ -124,6 +124,6 @@ export function memorySection(taken: Set<string>): HTMLElement[] {
     ...allocatorCharts(gpus), ...hostMemoryCharts(taken),
   ];
   if (charts.length) parts.push(h('div', { class: 'grid' }, charts));
-  if (!parts.length) parts.push(h('p', { class: 'empty' }, say('noGpuSection')));
+  if (!parts.length) parts.push(h('p', { class: 'empty' }, say('noMemory')));
   return parts;
 }

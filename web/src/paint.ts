@@ -90,11 +90,11 @@ export function paintFailures(u: uPlot): void {
   ctx.restore();
 }
 
-export function paintLimit(u: uPlot, value: number, label: string): void {
+// False where the limit lies above what the chart shows.
+export function paintLimit(u: uPlot, value: number, label: string): boolean {
   const box = boxOf(u);
-  const place = u.valToPos(value, 'y', true);
-  const above = !(place >= box.top - 1);
-  const y = above ? box.top : place;
+  const y = u.valToPos(value, 'y', true);
+  if (!(y >= box.top - 1)) return false;
   const ink = inks();
   const { ctx } = u;
   ctx.save();
@@ -105,12 +105,13 @@ export function paintLimit(u: uPlot, value: number, label: string): void {
   ctx.beginPath();
   ctx.moveTo(box.left, y);
   ctx.lineTo(box.left + box.width, y);
-  if (!above) ctx.stroke();
+  ctx.stroke();
   ctx.font = `${11 * box.ratio}px system-ui, sans-serif`;
   ctx.textAlign = 'right';
   ctx.textBaseline = 'top';
-  ctx.fillText(above ? `↑ ${label}` : label, box.left + box.width - 4 * box.ratio, y + 3 * box.ratio);
+  ctx.fillText(label, box.left + box.width - 4 * box.ratio, y + 3 * box.ratio);
   ctx.restore();
+  return true;
 }
 
 // Small wedges at the top where a value lies above the scale; tells how many do.

@@ -113,7 +113,7 @@ function axisSwitch(choose: (mode: AxisMode) => void): HTMLElement {
 
 function rangeWords(): string {
   const width = seconds((state.to - state.from) / 1000);
-  if (isWhole()) return say('rangeWhole', width);
+  if (isWhole()) return say('rangeWhole', seconds(page.run.payload.duration_ms / 1000));
   return say('rangePart', seconds(state.from / 1000), seconds(state.to / 1000), width);
 }
 

@@ -101,7 +101,7 @@ function paceChart(ranks: Rank[]): HTMLElement | null {
     ...one.line, reach: state.duration / 100,
   }));
   if (!lines.length) return null;
-  return new Chart({ id: 'pace', title: say('throughput'), unit: '1', field: '', lines }).element;
+  return new Chart({ id: 'pace', title: say('throughput'), unit: '1', field: '', lines, zero: true }).element;
 }
 
 function epochPoints(rows: EpochRow[]): Points {
@@ -133,7 +133,7 @@ function samplesChart(): HTMLElement | null {
     .filter((one) => one.points.v.length > 0)
     .map((one): Line => ({ key: '', label: one.label, points: () => one.points, reach: state.duration }));
   if (!lines.length) return null;
-  return new Chart({ id: 'samples', title: say('samplesChart'), unit: '1', field: '', lines }).element;
+  return new Chart({ id: 'samples', title: say('samplesChart'), unit: '1', field: '', lines, zero: true }).element;
 }
 
 function epochTable(): HTMLElement | null {

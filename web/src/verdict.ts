@@ -155,8 +155,9 @@ function samplesTile(): HTMLElement {
 function energyTile(): HTMLElement {
   const joules = page.run.data.run.energy_j;
   if (typeof joules !== 'number') return tile(say('energy'), '–', say('notMeasuredShort'));
-  const power = joules / Math.max(state.duration / 1000, 1e-9);
-  return tile(say('energy'), si(joules / 3600, 'Wh'), say('meanPower', si(power, 'W')), '', '#cost');
+  const time = page.run.payload.duration_ms / 1000;
+  const note = time > 0 ? say('meanPower', si(joules / time, 'W')) : '';
+  return tile(say('energy'), si(joules / 3600, 'Wh'), note, '', '#cost');
 }
 
 function findingsTile(): HTMLElement {
