@@ -4,7 +4,10 @@
 #include <fmt/format.h>
 
 #include "base/json_writer.h"
+#include "cli/config_file.h"
+#include "cli/many_runs.h"
 #include "cli/open_run.h"
+#include "cli/text_options.h"
 #include "cli/writer_metrics.h"
 #include "collect/schedule.h"
 #include "collect/sources.h"
@@ -91,6 +94,24 @@ int RunList(const Arguments& arguments) {
 
 constexpr FlagSpec kLsFlags[] = {
     {.name = "dir", .value_name = "FOLDER", .help = "folder of runs [epochmeter-runs]"},
+    {.name = "long",
+     .short_name = 'l',
+     .value_name = "",
+     .help = "what each run used, lost and suffered from, and what runs of one kind take",
+     .kind = FlagKind::kSwitch},
+    kSortFlag,
+    {.name = "format",
+     .short_name = 'f',
+     .value_name = "NAME",
+     .help = "with --long: text, md, json or csv [text]"},
+    {.name = "output",
+     .short_name = 'o',
+     .value_name = "PATH",
+     .help = "with --long: file [stdout]"},
+    kConfigFlag,
+    kLangFlag,
+    kColorFlag,
+    kAsciiFlag,
 };
 
 // What a line of `ls` says of a run; the reason instead when the file can't be opened.
@@ -133,6 +154,11 @@ LsRow DescribeFound(const FoundRun& found) {
 
 int RunLs(const Arguments& arguments) {
   std::string folder = arguments.Value("dir").value_or("epochmeter-runs");
+  if (arguments.Has("long")) {
+    return ReportManyRuns(arguments, arguments.positionals.empty()
+                                         ? std::vector<std::string>{folder}
+                                         : arguments.positionals);
+  }
   if (!arguments.positionals.empty()) folder = arguments.positionals.front();
   const base::Result<std::vector<FoundRun>> runs = FindRuns(folder);
   if (!runs.ok()) return Fail(arguments, runs.error(), kExitUnreadable);
@@ -174,9 +200,9 @@ const Command kListCommand = {.name = "list",
 const Command kLsCommand = {.name = "ls",
                             .summary = "the recorded runs, newest first",
                             .usage = "[flags] [FOLDER]",
-                            .examples = "  epochmeter ls\n",
+                            .examples = "  epochmeter ls\n  epochmeter ls --long --sort waste\n",
                             .flags = kLsFlags,
-                            .max_positionals = 1,
+                            .max_positionals = -1,
                             .Run = RunLs};
 
 }  // namespace epochmeter::cli

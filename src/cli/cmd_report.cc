@@ -2,6 +2,8 @@
 #include <sys/stat.h>
 
 #include "base/strings.h"
+#include "cli/config_file.h"
+#include "cli/many_runs.h"
 #include "cli/open_run.h"
 #include "cli/report_pictures.h"
 #include "cli/text_options.h"
@@ -56,6 +58,7 @@ constexpr FlagSpec kReportFlags[] = {
     kNoRedactFlag,
     kAllEpochsFlag,
     kAllRulesFlag,
+    kConfigFlag,
     kStrictFlag,
 };
 
@@ -124,8 +127,9 @@ base::Result<> WriteFormat(const Arguments& arguments, const OpenedRun& opened,
 int RunReport(const Arguments& arguments) {
   const base::Result<OpenedRun> opened = OpenNamedRun(arguments);
   if (!opened.ok()) return Fail(arguments, opened.error(), kExitUnreadable);
-  const model::Report report =
-      diagnose::BuildReport(opened->run, {.all_gpus = arguments.Has("all-gpus")});
+  const base::Result<diagnose::ReportOptions> settings = LoadReportOptions(arguments);
+  if (!settings.ok()) return Fail(arguments, settings.error(), kExitUsage);
+  const model::Report report = diagnose::BuildReport(opened->run, *settings);
   const std::string formats =
       arguments.Value("format").value_or(arguments.json() ? "json" : "text");
   const std::vector<std::string_view> names = base::Split(formats, ',');
@@ -140,6 +144,11 @@ int RunReport(const Arguments& arguments) {
   return ExitCodeOf(arguments, opened->run);
 }
 
+int RunReportOfAny(const Arguments& arguments) {
+  return NameManyRuns(arguments.positionals) ? ReportManyRuns(arguments, arguments.positionals)
+                                             : RunReport(arguments);
+}
+
 constexpr FlagSpec kSummaryFlags[] = {
     {.name = "one-line",
      .short_name = '1',
@@ -151,6 +160,7 @@ constexpr FlagSpec kSummaryFlags[] = {
     kColorFlag,
     kAsciiFlag,
     kAllGpusFlag,
+    kConfigFlag,
     kStrictFlag,
 };
 
@@ -160,8 +170,9 @@ int RunSummary(const Arguments& arguments) {
   if (!opened.ok()) return Fail(arguments, opened.error(), kExitUnreadable);
   const base::Result<render::TextOptions> options = MakeRunTextOptions(arguments, opened->path);
   if (!options.ok()) return Fail(arguments, options.error(), kExitUsage);
-  const model::Report report =
-      diagnose::BuildReport(opened->run, {.all_gpus = arguments.Has("all-gpus")});
+  const base::Result<diagnose::ReportOptions> settings = LoadReportOptions(arguments);
+  if (!settings.ok()) return Fail(arguments, settings.error(), kExitUsage);
+  const model::Report report = diagnose::BuildReport(opened->run, *settings);
   PrintOut(arguments.Has("one-line") ? render::RenderLine(opened->run, report, *options)
                                      : render::RenderSummary(opened->run, report, *options));
   return ExitCodeOf(arguments, opened->run);
@@ -171,12 +182,14 @@ int RunSummary(const Arguments& arguments) {
 
 const Command kReportCommand = {
     .name = "report",
-    .summary = "a run, epoch by epoch",
-    .usage = "[flags] [RUN]",
-    .examples = "  epochmeter report\n  epochmeter report run.emr -f text,json,csv -o run\n",
+    .summary = "what is wrong with a run, epoch by epoch; or many runs in a table",
+    .usage = "[flags] [RUN | FOLDER | RUN RUN...]",
+    .examples =
+        "  epochmeter report\n  epochmeter report run.emr -f text,json,csv -o run\n"
+        "  epochmeter report epochmeter-runs --sort waste\n",
     .flags = kReportFlags,
-    .max_positionals = 1,
-    .Run = RunReport};
+    .max_positionals = -1,
+    .Run = RunReportOfAny};
 
 const Command kSummaryCommand = {
     .name = "summary",

@@ -336,6 +336,14 @@ std::string RunName(const model::Run& run) { return run.info ? Plain(run.info->r
 
 }  // namespace
 
+std::string_view UseWord(TimeUse use, Language language) {
+  return kUses[static_cast<size_t>(use)].In(language);
+}
+
+std::string_view ActivityWord(const Bill& bill, Language language) {
+  return SourceOf(bill).In(language);
+}
+
 std::string RenderBill(const model::Run& run, const model::Report& report,
                        const TextOptions& options, std::string_view by) {
   if (!report.bill) return {};

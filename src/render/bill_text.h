@@ -14,6 +14,11 @@
 
 namespace epochmeter::render {
 
+// "data wait".
+std::string_view UseWord(model::TimeUse use, Language language);
+// "SM activity": where the activity comes from; empty without any.
+std::string_view ActivityWord(const model::Bill& bill, Language language);
+
 // `by` is "epoch", "phase", "rank" or "gpu": the lines that follow the sums, all of them. Empty: by
 // epoch and, where there are several, by GPU, a page's worth of each.
 std::string RenderBill(const model::Run& run, const model::Report& report,

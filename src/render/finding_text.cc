@@ -196,19 +196,22 @@ std::string RuleText(const Finding& finding) {
   return fmt::format("[{}{}]", who, Plain(finding.rule));
 }
 
-std::string NamedFigure(std::string_view name, double value) {
-  std::string text = Scalar(value);
-  std::string_view stem = name;
+FigureWords WordsOf(std::string_view name, double value) {
+  FigureWords words{.name = std::string(name), .value = Scalar(value)};
   for (const UnitForm& unit : kUnits) {
     const std::string_view bare = unit.suffix.substr(1);  // "bytes" alone is a name, too
     if (!base::EndsWith(name, unit.suffix) && name != bare) continue;
-    if (std::isfinite(value)) text = unit.Format(value);
-    if (name != bare) stem.remove_suffix(unit.suffix.size());
+    if (std::isfinite(value)) words.value = unit.Format(value);
+    if (name != bare) words.name.resize(name.size() - unit.suffix.size());
     break;
   }
-  std::string words(stem);
-  std::replace(words.begin(), words.end(), '_', ' ');
-  return words + " " + text;
+  std::replace(words.name.begin(), words.name.end(), '_', ' ');
+  return words;
+}
+
+std::string NamedFigure(std::string_view name, double value) {
+  const FigureWords words = WordsOf(name, value);
+  return words.name + " " + words.value;
 }
 
 std::vector<const Advice*> AdviceFor(const Finding& finding, const std::string& framework) {

@@ -20,8 +20,13 @@ std::string FrameworkWord(const std::string& framework);
 // "[rank1 gpu1 data_starvation]".
 std::string RuleText(const model::Finding& finding);
 
-// A figure named with its unit, for people: ("p50_s", 0.02) is "p50 20 ms", ("wait_ratio", 0.38)
-// "wait 38 %".
+// A figure named with its unit, for people: ("p50_s", 0.02) is {"p50", "20 ms"}, ("wait_ratio",
+// 0.38) {"wait", "38 %"}.
+struct FigureWords {
+  std::string name, value;
+};
+FigureWords WordsOf(std::string_view name, double value);
+// Both: "wait 38 %".
 std::string NamedFigure(std::string_view name, double value);
 
 // What to change for the training's framework, and what holds for all; for each framework when the

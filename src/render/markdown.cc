@@ -8,6 +8,7 @@
 
 #include "base/strings.h"
 #include "render/bars.h"
+#include "render/bill_block.h"
 #include "render/columns.h"
 #include "render/epoch_table.h"
 #include "render/finding_text.h"
@@ -63,6 +64,7 @@ class MarkdownPage {
     AddEpochs();
     AddList(Phrase::kIncidents, IncidentItems(run_, report_, language()));
     AddList(Phrase::kExceptions, ExceptionItems(run_, language()));
+    if (report_.bill) AddList(Phrase::kBill, BillItems(*report_.bill, language()));
     AddList(Phrase::kLosses, LossItems(run_, language()));
     AddList(Phrase::kNotMeasured, NotMeasuredItems(report_, language()));
     return std::move(text_);

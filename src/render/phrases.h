@@ -126,8 +126,29 @@ enum class Phrase : uint8_t {
   kRanksMore,
   kRaised,
   kRemarks,
+  kRun,
+  kRanks,
+  kGpusOfRun,
+  kEpochCount,
+  kPeakAtEpoch,
+  kIoWait,
+  kWaste,
+  kWorst,
+  kKind,
+  kRuns,
+  kCoresPerGpu,
+  kRamPerGpu,
+  kReadPerGpu,
+  kRunsCounted,
+  kBroughtNothing,
+  kUnreadable,
+  kProfiles,
+  kBill,
+  kEnergyCovers,
+  kCostCovers,
+  kEffective,
 };
-inline constexpr int kPhraseCount = static_cast<int>(Phrase::kRemarks) + 1;
+inline constexpr int kPhraseCount = static_cast<int>(Phrase::kEffective) + 1;
 
 std::string_view Text(Phrase phrase, Language language);
 

@@ -7,6 +7,7 @@
 
 #include "base/strings.h"
 #include "render/bars.h"
+#include "render/bill_block.h"
 #include "render/columns.h"
 #include "render/epoch_table.h"
 #include "render/finding_text.h"
@@ -96,6 +97,9 @@ std::string RenderReport(const Run& run, const Report& report, const TextOptions
   AddList(Phrase::kIncidents, IncidentItems(run, report, language), kMostItems, {}, &page);
   AddList(Phrase::kExceptions, ExceptionItems(run, language), kMostItems, {}, &page);
   AddFindings(run, report, &page);
+  if (report.bill) {
+    AddList(Phrase::kBill, BillItems(*report.bill, language), kMostItems, {}, &page);
+  }
   AddList(Phrase::kLosses, LossItems(run, language), kMostItems, {}, &page);
   AddNotMeasured(report, table.unknown, &page);
   AddFiles(&page);
