@@ -12,6 +12,9 @@ namespace {
 
 // In the order of the rules' ids; one block a rule.
 constexpr auto kTable = std::to_array<LimitDef>({
+    {"checkpoint_stall.info_ratio", 0.01, "1",
+     "share of the time between first and last step spent in saving; own choice"},
+    {"checkpoint_stall.warning_ratio", 0.05, "1", "the same; own choice, as for goodput reports"},
     {"data_starvation.info_ratio", 0.05, "1",
      "share of a step spent waiting for data; TensorFlow's profiler calls 5 % moderately "
      "input-bound"},
@@ -21,6 +24,11 @@ constexpr auto kTable = std::to_array<LimitDef>({
      "corrected memory errors in a run that are worth a word; own choice, they do no harm"},
     {"ecc_errors.storm_per_hour", 1000, "{error}/h",
      "corrected memory errors an hour (of the first hour at least) that are too many; own choice"},
+    {"eval_share.idler_ratio", 0.5, "1",
+     "utilisation in evaluation by that in training, below which a share worth a word is a "
+     "warning; own choice"},
+    {"eval_share.info_ratio", 0.15, "1", "share of the time since the first step; own choice"},
+    {"eval_share.warning_ratio", 0.30, "1", "the same; own choice"},
     {"gpu_imbalance.batch_ratio", 0.67, "1",
      "mean batch of a rank by the median of the others; own choice"},
     {"gpu_imbalance.memory_ratio", 0.5, "1",
@@ -84,6 +92,12 @@ constexpr auto kTable = std::to_array<LimitDef>({
      "SM activity below which a full link is what the GPU waits for; own choice"},
     {"pcie_bound.working_ratio", 0.50, "1",
      "utilisation from which a GPU works, so that its link should run at full speed; own choice"},
+    {"periodic_stall.info_ratio", 0.01, "1",
+     "share of the steps' time that regular stalls take; own choice"},
+    {"periodic_stall.median_factor", 1.5, "1",
+     "a stall is a step longer than this times the median; own choice, below step_outlier's"},
+    {"periodic_stall.warning_ratio", 0.05, "1",
+     "the same share; JVM tools call halts of 5 % of the time worth a word"},
     {"power_throttle.brake_ratio", 0.01, "1",
      "share of the steady time in which the hardware braked for power; own choice, it never "
      "should"},
@@ -93,6 +107,9 @@ constexpr auto kTable = std::to_array<LimitDef>({
      "share of the steady time at the power limit that is worth a word; own choice"},
     {"power_throttle.warning_ratio", 0.50, "1",
      "the same, from which on a clock that falls far is a warning; own choice"},
+    {"slow_start.info_ratio", 0.10, "1", "start by the length of the run; own choice"},
+    {"slow_start.info_s", 60, "s", "from which a start is worth a word; own choice"},
+    {"slow_start.warning_s", 1200, "s", "SageMaker's MaxInitializationTime: 20 minutes"},
     {"stalled_steps.factor", 10, "1",
      "times the usual step that a silence must last; as in watchdogs of training frameworks"},
     {"stalled_steps.floor_s", 10, "s",
@@ -100,6 +117,13 @@ constexpr auto kTable = std::to_array<LimitDef>({
     {"stalled_steps.recovered_s", 30, "s",
      "from here on a silence that ended by itself is a warning where no rank was seen waiting for "
      "another; own choice"},
+    {"step_outlier.deviations", 5, "1",
+     "scaled deviations above the median; flags 0.1 to 5 % of the steps of real clusters"},
+    {"step_outlier.info_ratio", 0.01, "1",
+     "share of the steps' time that slow ones take beyond the median; own choice"},
+    {"step_outlier.median_factor", 2, "1",
+     "and longer than this times the median, as Google's goodput library counts slow loading"},
+    {"step_outlier.warning_ratio", 0.05, "1", "the same share; own choice"},
     {"straggler_rank.held_ratio", 0.20, "1",
      "ranks that step together: part of the steps' time for which the others wait, by data waits, "
      "communication or utilisation; own choice, healthy pairs of GPUs differ by up to 0.1"},
