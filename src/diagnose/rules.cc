@@ -16,6 +16,7 @@ constexpr auto kRules = std::to_array<const RuleDef*>({
     &rules::kOutOfMemory,
     &rules::kDataStarvation,
     &rules::kCheckpointStall,
+    &rules::kEvalShare,
     &rules::kStragglerRank,
     &rules::kIdleGpu,
     &rules::kGpuImbalance,

@@ -9,6 +9,7 @@ namespace epochmeter::diagnose::rules {
 extern const RuleDef kCheckpointStall;
 extern const RuleDef kDataStarvation;
 extern const RuleDef kEccErrors;
+extern const RuleDef kEvalShare;
 extern const RuleDef kGpuImbalance;
 extern const RuleDef kGpuMemoryLeak;
 extern const RuleDef kIdleGpu;
