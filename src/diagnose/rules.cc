@@ -17,6 +17,7 @@ constexpr auto kRules = std::to_array<const RuleDef*>({
     &rules::kDataStarvation,
     &rules::kCheckpointStall,
     &rules::kEvalShare,
+    &rules::kStalledSteps,
     &rules::kStragglerRank,
     &rules::kIdleGpu,
     &rules::kGpuImbalance,
