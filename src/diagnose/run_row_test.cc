@@ -133,7 +133,9 @@ TEST(Profiles, AreOfRunsOfOneNameOrCommand) {
       EXPECT_NEAR(figure.p95, 95.05e9, 1);
       EXPECT_EQ(figure.max, 100e9);
     }
-    if (figure.field == "cpu_per_gpu_cores") EXPECT_EQ(figure.p50, 4);
+    if (figure.field == "cpu_per_gpu_cores") {
+      EXPECT_EQ(figure.p50, 4);
+    }
   }
   EXPECT_EQ(profiles[0].figures.size(), 3U);
 }
