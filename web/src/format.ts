@@ -50,6 +50,8 @@ export function seconds(value: number): string {
 export function percent(value: number): string {
   const size = Math.abs(value) * 100;
   if (!Number.isFinite(size)) return DASH;
+  // Nearly all is not all.
+  if (size < 100 && size >= 99.5) return `${size >= 99.95 ? '> 99.9' : trim(size.toFixed(1))} %`;
   return `${trim((value * 100).toFixed(size >= 10 || size === 0 ? 0 : size >= 1 ? 1 : 2))} %`;
 }
 

@@ -55,9 +55,32 @@ function filterOf(level: string): (row: Row) => boolean {
   return () => true;
 }
 
+let build: (() => void) | null = null;
+
+// The lines come when they are about to be seen, or printed.
+export function showLog(): void {
+  build?.();
+}
+
 export function logSection(): HTMLElement[] {
   const lines = page.run.payload.log ?? [];
+  build = null;
   if (!lines.length) return [h('p', { class: 'empty' }, say('noLog'))];
+  const holder = h('div', { class: 'logholder' });
+  const soon = new IntersectionObserver((seen) => {
+    if (seen.some((one) => one.isIntersecting)) showLog();
+  }, { rootMargin: '600px' });
+  build = () => {
+    build = null;
+    soon.disconnect();
+    holder.classList.add('built');
+    holder.replaceChildren(...logBox(lines));
+  };
+  soon.observe(holder);
+  return [holder];
+}
+
+function logBox(lines: LogLine[]): HTMLElement[] {
   const rows = lines.map(rowOf);
   const list = h('div', { class: 'log', role: 'group', 'aria-label': say('log') });
   const omitted = page.run.payload.log_omitted ?? 0;
@@ -67,8 +90,18 @@ export function logSection(): HTMLElement[] {
     }
     list.appendChild(row.element);
   });
-  if (rows[0]) rows[0].element.tabIndex = 0;
   walk(list);
+  on('cursor', () => follow(rows));
+  follow(rows);
+  return [
+    filterBar(rows),
+    h('p', { class: 'note' }, say('logHelp'),
+      omitted > 0 ? ` ${say('omittedTotal', grouped(omitted))}.` : ''),
+    list,
+  ];
+}
+
+function filterBar(rows: Row[]): HTMLElement {
   const search = h('input', { type: 'search', 'aria-label': say('search'), placeholder: say('search') });
   const levels: [string, TextKey][] = [['all', 'levelAll'], ['warn', 'levelWarn'], ['error', 'levelError']];
   const level = h('select', { 'aria-label': say('level') },
@@ -77,26 +110,21 @@ export function logSection(): HTMLElement[] {
   const apply = (): void => {
     const words = search.value.toLowerCase();
     const fits = filterOf(level.value);
+    let first: Row | null = null;
     let shown = 0;
     for (const row of rows) {
-      row.element.hidden = !(fits(row) && row.line.text.toLowerCase().includes(words));
-      if (!row.element.hidden) shown++;
+      const fit = fits(row) && row.line.text.toLowerCase().includes(words);
+      row.element.hidden = !fit;
+      row.element.tabIndex = -1;
+      if (fit) { first ??= row; shown++; }
     }
-    count.textContent = say('lines', grouped(shown), grouped(rows.length));
-    for (const row of rows) row.element.tabIndex = -1;
-    const first = rows.find((row) => !row.element.hidden);
     if (first) first.element.tabIndex = 0;
+    count.textContent = say('lines', grouped(shown), grouped(rows.length));
   };
   search.addEventListener('input', apply);
   level.addEventListener('change', apply);
   apply();
-  on('cursor', () => follow(rows));
-  return [
-    h('div', { class: 'logbar' }, search, level, count),
-    h('p', { class: 'note' }, say('logHelp'),
-      omitted > 0 ? ` ${say('omittedTotal', grouped(omitted))}.` : ''),
-    list,
-  ];
+  return h('div', { class: 'logbar' }, search, level, count);
 }
 
 let marked: HTMLElement | null = null;

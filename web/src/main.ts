@@ -11,11 +11,11 @@ import { gpuSection } from './gpus';
 import { header, runName } from './header';
 import { hostSection } from './host';
 import { isTextKey, t as say, TextKey } from './i18n';
-import { logSection } from './log';
+import { logSection, showLog } from './log';
 import { marksOf } from './marks';
 import { memorySection } from './memory';
 import { page, setPage, setVoice } from './page';
-import { isDark } from './palette';
+import { chooseColors, isDark } from './palette';
 import { ranksSection } from './ranks';
 import { Run } from './run';
 import { AxisMode, forgetListeners, on, resetView, state } from './state';
@@ -59,6 +59,7 @@ function navigation(): HTMLElement {
 }
 
 function applyLook(): void {
+  chooseColors();
   const root = document.documentElement;
   root.lang = state.lang === 'zh' ? 'zh-CN' : 'en';
   root.dataset['theme'] = isDark() ? 'dark' : 'light';
@@ -68,10 +69,10 @@ function applyLook(): void {
 function render(): void {
   const scroll = window.scrollY;
   const focus = document.activeElement?.getAttribute('data-keep') ?? keepOf(document.activeElement);
+  applyLook();
   setPage({ ...page, marks: marksOf(page.run, page.axis) });
   forgetListeners();
   beginCharts(interactive);
-  applyLook();
   on('view', followView);
   on('cursor', followCursor);
   const voice = h('div', { class: 'sr', 'aria-live': 'polite', id: 'voice' });
@@ -142,6 +143,7 @@ function toPaper(printing: boolean): void {
   state.printing = printing;
   document.documentElement.classList.toggle('printing', printing);
   applyLook();
+  if (printing) showLog();
   drawAll();
 }
 

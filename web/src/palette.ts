@@ -7,10 +7,16 @@ const LIGHT = ['#0072b2', '#d55e00', '#008060', '#b0528a', '#2f8fc4', '#b87700',
 const DARK = ['#4ea8e0', '#f0804a', '#2cc79b', '#e08fbd', '#8fd0f5', '#f0b23c', '#f0e442', '#c9ced6'];
 const DASHES: number[][] = [[], [7, 3], [2, 2], [9, 3, 2, 3]];
 
+let dark = false;
+
+// After the choice, the system's wish or the medium changed; paper is light.
+export function chooseColors(): void {
+  dark = !state.printing && (state.theme === 'auto'
+    ? matchMedia('(prefers-color-scheme: dark)').matches : state.theme === 'dark');
+}
+
 export function isDark(): boolean {
-  if (state.printing) return false;
-  if (state.theme !== 'auto') return state.theme === 'dark';
-  return matchMedia('(prefers-color-scheme: dark)').matches;
+  return dark;
 }
 
 export function lineColor(index: number): string {
