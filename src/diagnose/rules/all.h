@@ -22,6 +22,9 @@ extern const RuleDef kPcieBound;
 extern const RuleDef kPowerThrottle;
 extern const RuleDef kStalledSteps;
 extern const RuleDef kStragglerRank;
+extern const RuleDef kStepOutlier;
+extern const RuleDef kPeriodicStall;
+extern const RuleDef kSlowStart;
 extern const RuleDef kThermalThrottle;
 extern const RuleDef kXidError;
 
