@@ -176,6 +176,7 @@ class PictureMaker {
                     .dark = options_.dark};
     for (ChartPanel& panel : picture.panels) {
       panel.title = Seen(panel.title);
+      panel.ucum = Seen(panel.ucum);
       for (ChartLine& line : panel.lines) line.name = Seen(line.name);
     }
     return DrawPicture(picture);
