@@ -396,14 +396,21 @@ function joined(tables: [number[], (number | null)[]][]): uPlot.AlignedData {
 }
 
 // The sample nearest to the cursor: lines that are joined have none at most places.
-function nearest(u: uPlot, index: number, at: number): number {
+function nearest(u: uPlot, index: number, at: number): number | null {
   const values = u.data[index] as ArrayLike<number | null | undefined> | undefined;
   if (!values || index === 0) return at;
   for (let distance = 0; distance < 200; distance++) {
-    if (typeof values[at - distance] === 'number') return at - distance;
-    if (typeof values[at + distance] === 'number') return at + distance;
+    for (const i of [at - distance, at + distance]) {
+      if (typeof values[i] === 'number') return isNear(u, i) ? i : null;
+    }
   }
-  return at;
+  return null;
+}
+
+// A dot far from the cursor would seem to belong to another instant.
+function isNear(u: uPlot, index: number): boolean {
+  const x = u.valToPos(u.data[0][index] as number, 'x');
+  return Math.abs(x - (u.cursor.left ?? EMPTY)) < 14;
 }
 
 export function beginCharts(onFirst: () => void): void {

@@ -28,7 +28,9 @@ export function chartOfSeries(series: string): Chart | undefined {
   }
   const near = page.run.curves.find((curve) => curve.entity === entity &&
     (curve.field.startsWith(stem) || field.startsWith(curve.field.replace(/_ratio$/, ''))));
-  return near ? chartFor(near.key) : undefined;
+  if (near) return chartFor(near.key);
+  // A phase, or what else only its rank is known of: the steps about it.
+  return entity.startsWith('rank') ? chartFor(`${entity} duration_s`) : undefined;
 }
 
 // Zooms to the interval with some room about it, and brings the chart into sight.
@@ -61,7 +63,7 @@ function stepWords(evidence: Evidence): string {
 }
 
 function valueName(name: string): string {
-  return name.replace(/_(bytes_per_s|per_s|bytes|ratio|gpu_s|s|w|c|hz|j)$/, '').replace(/_/g, ' ');
+  return name.replace(/_bytes_(per_(step|epoch))$/, '_$1').replace(/_(bytes_per_s|per_s|bytes|ratio|gpu_s|s|w|c|hz|j)$/, '').replace(/_/g, ' ');
 }
 
 function evidenceRow(evidence: Evidence): HTMLElement {
