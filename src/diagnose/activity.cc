@@ -6,6 +6,8 @@
 #include <cmath>
 
 #include "diagnose/own_gpus.h"
+#include "diagnose/say.h"
+#include "diagnose/stalls.h"
 #include "diagnose/statistics.h"
 
 namespace epochmeter::diagnose {
@@ -169,14 +171,19 @@ std::vector<int32_t> GpusOfJob(const Facts& facts) {
   return gpus;
 }
 
-std::optional<double> MeanOver(const Facts& facts, int32_t gpu, std::string_view field,
+std::optional<double> MeanOver(const Facts& facts, const Curve* curve,
                                std::span<const Interval> intervals) {
-  const Curve* curve = facts.GpuCurve(gpu, field);
   if (curve == nullptr || intervals.empty()) return {};
   const Summary sum = Sum(*curve, intervals);
   if (curve->exact || sum.weight_s >= kFineEnough * TotalSeconds(intervals)) return sum.Mean();
-  const std::optional<double> fine = facts.Over(curve->entity, field, intervals).Mean();
+  // Rates and derived figures are no recorded series: there is nothing finer.
+  const std::optional<double> fine = facts.Over(curve->entity, curve->field, intervals).Mean();
   return fine ? fine : sum.Mean();
+}
+
+std::optional<double> MeanOver(const Facts& facts, int32_t gpu, std::string_view field,
+                               std::span<const Interval> intervals) {
+  return MeanOver(facts, facts.GpuCurve(gpu, field), intervals);
 }
 
 std::optional<double> MeanOver(const Facts& facts, std::span<const int32_t> gpus,
@@ -295,6 +302,31 @@ double WorstDataWaitRatio(const Facts& facts) {
     worst = std::max(worst, DataWaitRatio(rank).value_or(0));
   }
   return worst;
+}
+
+std::vector<Interval> WorkingTime(const Facts& facts) {
+  std::vector<Interval> holes = StalledTime(facts);
+  for (const int32_t gpu : GpusOfJob(facts)) {
+    const auto idle = IdleStretches(facts, gpu, facts.limits()["idle_gpu.utilization_ratio"],
+                                    facts.limits()["idle_gpu.stretch_s"]);
+    if (idle) holes.insert(holes.end(), idle->begin(), idle->end());
+  }
+  return Without(SteadyOfAll(facts), Join(std::move(holes)));
+}
+
+model::Message WhyLittleWork(const Facts& facts) {
+  const double wait = WorstDataWaitRatio(facts);
+  if (wait >= facts.limits()["data_starvation.warning_ratio"]) {
+    return Say("The steps wait for data in {} of their time (data_starvation).",
+               "步骤有 {} 的时间在等待数据（data_starvation）。", SayPercent(wait));
+  }
+  const std::vector<int32_t> gpus = GpusOfJob(facts);
+  const auto sm = MeanOver(facts, gpus, "sm_active_ratio", WorkingTime(facts));
+  if (sm && *sm < facts.limits()["low_sm_activity.warning_ratio"]) {
+    return Say("The kernels are tiny: SM activity is {} (low_sm_activity).",
+               "内核过小：SM 活动率为 {}（low_sm_activity）。", SayPercent(*sm));
+  }
+  return {};
 }
 
 }  // namespace epochmeter::diagnose

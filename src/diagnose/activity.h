@@ -42,6 +42,9 @@ std::vector<int32_t> GpusOfJob(const Facts& facts);
 // else of the recorded samples. Nothing without samples in them.
 std::optional<double> MeanOver(const Facts& facts, int32_t gpu, std::string_view field,
                                std::span<const model::Interval> intervals);
+// The same of any curve; null has none.
+std::optional<double> MeanOver(const Facts& facts, const model::Curve* curve,
+                               std::span<const model::Interval> intervals);
 // The mean of these GPUs' means; nothing when none has the figure.
 std::optional<double> MeanOver(const Facts& facts, std::span<const int32_t> gpus,
                                std::string_view field, std::span<const model::Interval> intervals);
@@ -66,5 +69,13 @@ std::optional<double> DataWaitRatio(const RankFacts& rank);
 std::optional<double> MeanBatch(const RankFacts& rank);
 // The largest data wait ratio of all ranks; 0 when no rank tells.
 double WorstDataWaitRatio(const Facts& facts);
+
+// Steady steps of all ranks less what idle_gpu and stalled_steps speak of: in which a GPU should
+// have had work. For any GPU of the job that rests, all are left out.
+std::vector<model::Interval> WorkingTime(const Facts& facts);
+
+// Which rule explains a GPU with little work over WorkingTime: what it says in a few words. Empty
+// when none does, and then nobody else has warned of it.
+model::Message WhyLittleWork(const Facts& facts);
 
 }  // namespace epochmeter::diagnose

@@ -12,9 +12,19 @@ namespace {
 
 // In the order of the rules' ids; one block a rule.
 constexpr auto kTable = std::to_array<LimitDef>({
+    {"bursty_gpu.high_ratio", 0.7, "1",
+     "utilisation that counts as a burst; SageMaker's rule for fluctuation uses it for p95"},
+    {"bursty_gpu.low_ratio", 0.1, "1", "utilisation that counts as a lull; as above, for p5"},
+    {"bursty_gpu.share_info", 0.1, "1",
+     "part of the samples that must be lulls, and bursts; own choice, above sampling by chance"},
+    {"bursty_gpu.share_warning", 0.3, "1", "the same; own choice"},
     {"checkpoint_stall.info_ratio", 0.01, "1",
      "share of the time between first and last step spent in saving; own choice"},
     {"checkpoint_stall.warning_ratio", 0.05, "1", "the same; own choice, as for goodput reports"},
+    {"cpu_bound.busy_ratio", 0.9, "1",
+     "CPU time by what the job may use; SageMaker's CPU bottleneck uses 90 %"},
+    {"cpu_bound.utilization_ratio", 0.5, "1",
+     "GPU utilisation below which a busy CPU is taken for the reason; own choice"},
     {"data_starvation.info_ratio", 0.05, "1",
      "share of a step spent waiting for data; TensorFlow's profiler calls 5 % moderately "
      "input-bound"},
@@ -57,6 +67,14 @@ constexpr auto kTable = std::to_array<LimitDef>({
      "that hold a GPU"},
     {"idle_gpu.warning_s", 3600, "s",
      "the same in all; clusters warn their users after 60 idle minutes"},
+    {"io_bound.stalled_ratio", 0.1, "1",
+     "share of time in which all tasks waited for I/O (PSI full); own choice"},
+    {"io_bound.utilization_ratio", 0.5, "1",
+     "GPU utilisation below which waiting for I/O is taken for the reason; own choice"},
+    {"io_bound.waiting_ratio", 0.5, "1",
+     "share of time in which some task waited for I/O (PSI some), or CPUs did (iowait); "
+     "SageMaker's "
+     "I/O bottleneck uses 50 %"},
     {"loss_spike.deviations", 5, "1",
      "scaled MADs above the weighted mean; 3 is usual, more because losses have heavy tails"},
     {"loss_spike.first_ratio", 0.05, "1",
@@ -64,6 +82,10 @@ constexpr auto kTable = std::to_array<LimitDef>({
     {"loss_spike.mean_ratio", 0.5, "1", "rise by the weighted mean before it; own choice"},
     {"loss_spike.values", 3, "{value}",
      "how many values in a row; one or two are a bad batch; own choice"},
+    {"low_gpu_utilization.info_ratio", 0.5, "1",
+     "mean utilisation over steady steps; PyTorch's profiler advises below 50 %"},
+    {"low_gpu_utilization.warning_ratio", 0.15, "1",
+     "the same; clusters show jobs below 15 % in red"},
     {"low_sm_activity.busy_ratio", 0.8, "1",
      "without SM activity: utilisation from which little power is a contradiction; own choice"},
     {"low_sm_activity.info_ratio", 0.15, "1",
@@ -138,6 +160,11 @@ constexpr auto kTable = std::to_array<LimitDef>({
      "public jobs of a GPU cluster and nobody else"},
     {"straggler_rank.windows_ratio", 0.5, "1",
      "part of the windows in which a rank must be behind the fastest one; own choice"},
+    {"tensor_cores_unused.sm_ratio", 0.2, "1",
+     "SM activity from which it matters which pipes work; own choice"},
+    {"tensor_cores_unused.tensor_ratio", 0.002, "1",
+     "mean activity of the tensor pipes that counts as none; a convolutional network in half "
+     "precision shows 4 to 10 %"},
     {"thermal_throttle.hardware_ratio", 0.01, "1",
      "share of the steady time in which the hardware's own heat limit held; own choice, it comes "
      "after the driver's limit failed"},

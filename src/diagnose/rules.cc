@@ -23,6 +23,7 @@ constexpr auto kRules = std::to_array<const RuleDef*>({
     &rules::kPeriodicStall,
     &rules::kSlowStart,
     &rules::kIdleGpu,
+    &rules::kLowGpuUtilization,
     &rules::kGpuImbalance,
     &rules::kThermalThrottle,
     &rules::kPowerThrottle,

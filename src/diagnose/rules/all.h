@@ -15,6 +15,7 @@ extern const RuleDef kGpuMemoryLeak;
 extern const RuleDef kIdleGpu;
 extern const RuleDef kLossNotFinite;
 extern const RuleDef kLossSpike;
+extern const RuleDef kLowGpuUtilization;
 extern const RuleDef kLowSmActivity;
 extern const RuleDef kNvlinkErrors;
 extern const RuleDef kOutOfMemory;
