@@ -6,6 +6,7 @@
 
 namespace epochmeter::diagnose::rules {
 
+extern const RuleDef kBurstyGpu;
 extern const RuleDef kCheckpointStall;
 extern const RuleDef kDataStarvation;
 extern const RuleDef kEccErrors;
