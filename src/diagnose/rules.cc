@@ -24,6 +24,7 @@ constexpr auto kRules = std::to_array<const RuleDef*>({
     &rules::kSlowStart,
     &rules::kIdleGpu,
     &rules::kLowGpuUtilization,
+    &rules::kTensorCoresUnused,
     &rules::kBurstyGpu,
     &rules::kGpuImbalance,
     &rules::kThermalThrottle,

@@ -27,6 +27,7 @@ extern const RuleDef kStragglerRank;
 extern const RuleDef kStepOutlier;
 extern const RuleDef kPeriodicStall;
 extern const RuleDef kSlowStart;
+extern const RuleDef kTensorCoresUnused;
 extern const RuleDef kThermalThrottle;
 extern const RuleDef kXidError;
 
