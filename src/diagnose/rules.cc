@@ -36,6 +36,7 @@ constexpr auto kRules = std::to_array<const RuleDef*>({
     &rules::kNvlinkErrors,
     &rules::kLossNotFinite,
     &rules::kLossSpike,
+    &rules::kRecorderHealth,
 });
 
 // 0 is shown first.

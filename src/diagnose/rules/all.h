@@ -22,6 +22,7 @@ extern const RuleDef kNvlinkErrors;
 extern const RuleDef kOutOfMemory;
 extern const RuleDef kPcieBound;
 extern const RuleDef kPowerThrottle;
+extern const RuleDef kRecorderHealth;
 extern const RuleDef kStalledSteps;
 extern const RuleDef kStragglerRank;
 extern const RuleDef kStepOutlier;
