@@ -188,6 +188,10 @@ constexpr auto kTable = std::to_array<LimitDef>({
      "growth by the sum of all rises and falls; a random walk and a saw-tooth come down again"},
     {"trend.straightness_ratio", 0.15, "1",
      "farthest floor from the fitted line, by the growth; at 0.15 under 1 % of random walks pass"},
+    {"worker_count.over_ratio", 1, "1",
+     "data loader workers by the CPUs that the run may use; PyTorch warns from here on"},
+    {"worker_count.under_ratio", 0.7, "1",
+     "the same while steps wait for data; SageMaker's data loader rule begins at 70 %"},
 });
 
 const LimitDef* Find(std::string_view id) {

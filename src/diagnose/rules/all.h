@@ -30,6 +30,7 @@ extern const RuleDef kPeriodicStall;
 extern const RuleDef kSlowStart;
 extern const RuleDef kTensorCoresUnused;
 extern const RuleDef kThermalThrottle;
+extern const RuleDef kWorkerCount;
 extern const RuleDef kXidError;
 
 }  // namespace epochmeter::diagnose::rules
