@@ -15,6 +15,7 @@ constexpr auto kRules = std::to_array<const RuleDef*>({
     &rules::kGpuMemoryLeak,
     &rules::kOutOfMemory,
     &rules::kDataStarvation,
+    &rules::kCpuBound,
     &rules::kWorkerCount,
     &rules::kCheckpointStall,
     &rules::kEvalShare,

@@ -8,6 +8,7 @@ namespace epochmeter::diagnose::rules {
 
 extern const RuleDef kBurstyGpu;
 extern const RuleDef kCheckpointStall;
+extern const RuleDef kCpuBound;
 extern const RuleDef kDataStarvation;
 extern const RuleDef kEccErrors;
 extern const RuleDef kEvalShare;
