@@ -16,6 +16,7 @@ constexpr auto kRules = std::to_array<const RuleDef*>({
     &rules::kOutOfMemory,
     &rules::kDataStarvation,
     &rules::kCpuBound,
+    &rules::kIoBound,
     &rules::kWorkerCount,
     &rules::kCheckpointStall,
     &rules::kEvalShare,

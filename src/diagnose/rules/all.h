@@ -15,6 +15,7 @@ extern const RuleDef kEvalShare;
 extern const RuleDef kGpuImbalance;
 extern const RuleDef kGpuMemoryLeak;
 extern const RuleDef kIdleGpu;
+extern const RuleDef kIoBound;
 extern const RuleDef kLossNotFinite;
 extern const RuleDef kLossSpike;
 extern const RuleDef kLowGpuUtilization;
