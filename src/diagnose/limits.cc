@@ -12,6 +12,17 @@ namespace {
 
 // In the order of the rules' ids; one block a rule.
 constexpr auto kTable = std::to_array<LimitDef>({
+    {"allocator_slack.device_ratio", 0.01, "1",
+     "unused reserved memory by the device's, from where it matters to anyone; own choice"},
+    {"allocator_slack.pool_ratio", 0.8, "1",
+     "reserved by the device's memory: a pool taken at the start (TensorFlow all, Paddle 92 %)"},
+    {"allocator_slack.swing_ratio", 0.05, "1",
+     "growth of the reserved, or swing of what outlives a step, by the reserved: fragmentation; "
+     "own "
+     "choice"},
+    {"allocator_slack.unused_ratio", 0.15, "1",
+     "reserved that is in no use at a step's highest need; own choice, healthy caches have 3 to "
+     "12 %"},
     {"bursty_gpu.high_ratio", 0.7, "1",
      "utilisation that counts as a burst; SageMaker's rule for fluctuation uses it for p95"},
     {"bursty_gpu.low_ratio", 0.1, "1", "utilisation that counts as a lull; as above, for p5"},
@@ -53,6 +64,13 @@ constexpr auto kTable = std::to_array<LimitDef>({
     {"gpu_memory_leak.least_bytes", 4194304, "By",
      "least growth over the judged part; two blocks of a small allocator pool, less is "
      "bookkeeping"},
+    {"host_memory_leak.forecast_s", 2592000, "s",
+     "time to the limit at the present growth from where on it is told; own choice, 30 days"},
+    {"host_memory_leak.growth_ratio", 0.05, "1",
+     "growth of the floor by its first value; a floor that rose by a twentieth raised no false "
+     "alarm on memory of 142 containers but one"},
+    {"host_memory_leak.least_bytes", 33554432, "By",
+     "the same in bytes; own choice, heaps of Python programs move by as much"},
     {"idle_gpu.after_training_s", 300, "s",
      "how long a job may hold its GPUs after its training; own choice, saving and ending processes "
      "take a minute or two"},
@@ -95,10 +113,21 @@ constexpr auto kTable = std::to_array<LimitDef>({
     {"low_sm_activity.warning_ratio", 0.10, "1",
      "mean SM activity over steady steps; own choice: tiny kernels give 0.1 %, one spinning thread "
      "0.7 %, a small convolutional network 10 %, healthy training 35 to 70 %"},
+    {"memory_spike.device_ratio", 0.01, "1",
+     "what a step needed beyond the usual, by the device's memory, from where it is a warning; own "
+     "choice"},
+    {"memory_spike.ratio", 1.5, "1",
+     "need of a step by the highest need before it; own choice, above what batches of varying "
+     "length do after an epoch"},
     {"nvlink_errors.damaged_per_s", 100, "{error}/s",
      "damaged packets a second while they came; DCGM's health check fails a link from here on"},
     {"nvlink_errors.replays", 1, "{error}",
      "packets sent again in a run; DCGM's health check warns from the first on"},
+    {"oom_forecast.confidence", 0.8, "1",
+     "confidence of the leak from which its end is worth telling; own choice"},
+    {"oom_forecast.horizon_s", 86400, "s",
+     "time to the limit that is a warning where the training does not say how long it is; own "
+     "choice"},
     {"out_of_memory.fragmented_ratio", 0.10, "1",
      "memory of the allocator in no tensor, by all that it took, from which the failed request "
      "would "
@@ -133,6 +162,12 @@ constexpr auto kTable = std::to_array<LimitDef>({
      "share of the time without samples, or with late ones, that is worth a word; own choice"},
     {"recorder_health.warning_ratio", 0.05, "1",
      "share of time or events that is missing; own choice, means and sums may be off by as much"},
+    {"shm_exhaustion.forecast_s", 86400, "s",
+     "time to a full /dev/shm at its present growth from where on it is told; own choice"},
+    {"shm_exhaustion.growth_ratio", 0.05, "1",
+     "growth of the floor, by the size of /dev/shm, that is looked at; own choice"},
+    {"shm_exhaustion.warning_ratio", 0.80, "1",
+     "highest use by the size; own choice, one more batch of each worker then no longer fits"},
     {"slow_start.info_ratio", 0.10, "1", "start by the length of the run; own choice"},
     {"slow_start.info_s", 60, "s", "from which a start is worth a word; own choice"},
     {"slow_start.warning_s", 1200, "s", "SageMaker's MaxInitializationTime: 20 minutes"},
@@ -192,6 +227,11 @@ constexpr auto kTable = std::to_array<LimitDef>({
      "data loader workers by the CPUs that the run may use; PyTorch warns from here on"},
     {"worker_count.under_ratio", 0.7, "1",
      "the same while steps wait for data; SageMaker's data loader rule begins at 70 %"},
+    {"worker_memory_growth.growth_ratio", 0.05, "1",
+     "growth of a worker's floor by its first value; resident memory has more noise than an "
+     "allocator's counters, own choice"},
+    {"worker_memory_growth.least_bytes", 33554432, "By",
+     "the same in bytes of one worker; own choice, batches of varying size need as much"},
 });
 
 const LimitDef* Find(std::string_view id) {

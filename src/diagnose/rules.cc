@@ -13,7 +13,13 @@ namespace {
 
 constexpr auto kRules = std::to_array<const RuleDef*>({
     &rules::kGpuMemoryLeak,
+    &rules::kOomForecast,
     &rules::kOutOfMemory,
+    &rules::kMemorySpike,
+    &rules::kAllocatorSlack,
+    &rules::kHostMemoryLeak,
+    &rules::kWorkerMemoryGrowth,
+    &rules::kShmExhaustion,
     &rules::kDataStarvation,
     &rules::kCpuBound,
     &rules::kIoBound,

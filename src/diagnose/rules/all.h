@@ -6,6 +6,7 @@
 
 namespace epochmeter::diagnose::rules {
 
+extern const RuleDef kAllocatorSlack;
 extern const RuleDef kBurstyGpu;
 extern const RuleDef kCheckpointStall;
 extern const RuleDef kCpuBound;
@@ -14,25 +15,30 @@ extern const RuleDef kEccErrors;
 extern const RuleDef kEvalShare;
 extern const RuleDef kGpuImbalance;
 extern const RuleDef kGpuMemoryLeak;
+extern const RuleDef kHostMemoryLeak;
 extern const RuleDef kIdleGpu;
 extern const RuleDef kIoBound;
 extern const RuleDef kLossNotFinite;
 extern const RuleDef kLossSpike;
 extern const RuleDef kLowGpuUtilization;
 extern const RuleDef kLowSmActivity;
+extern const RuleDef kMemorySpike;
 extern const RuleDef kNvlinkErrors;
+extern const RuleDef kOomForecast;
 extern const RuleDef kOutOfMemory;
 extern const RuleDef kPcieBound;
+extern const RuleDef kPeriodicStall;
 extern const RuleDef kPowerThrottle;
 extern const RuleDef kRecorderHealth;
-extern const RuleDef kStalledSteps;
-extern const RuleDef kStragglerRank;
-extern const RuleDef kStepOutlier;
-extern const RuleDef kPeriodicStall;
+extern const RuleDef kShmExhaustion;
 extern const RuleDef kSlowStart;
+extern const RuleDef kStalledSteps;
+extern const RuleDef kStepOutlier;
+extern const RuleDef kStragglerRank;
 extern const RuleDef kTensorCoresUnused;
 extern const RuleDef kThermalThrottle;
 extern const RuleDef kWorkerCount;
+extern const RuleDef kWorkerMemoryGrowth;
 extern const RuleDef kXidError;
 
 }  // namespace epochmeter::diagnose::rules
