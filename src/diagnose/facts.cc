@@ -308,10 +308,12 @@ Summary Sum(const Curve& curve, std::span<const Interval> intervals) {
       }
       continue;
     }
-    for (size_t i = 0; i < curve.buckets.size(); ++i) {
-      const bool inside = curve.BucketBegin(i) >= interval.begin_ns &&
-                          curve.BucketBegin(i + 1) - 1 <= interval.end_ns;
-      if (inside) sum.Append(curve.buckets[i]);
+    if (curve.bucket_ns <= 0 || interval.end_ns <= curve.begin_ns) continue;
+    // The first bucket that begins at or after the interval's begin.
+    const int64_t offset = std::max<int64_t>(interval.begin_ns, curve.begin_ns) - curve.begin_ns;
+    auto i = static_cast<size_t>((offset + curve.bucket_ns - 1) / curve.bucket_ns);
+    for (; i < curve.buckets.size() && curve.BucketBegin(i + 1) - 1 <= interval.end_ns; ++i) {
+      sum.Append(curve.buckets[i]);
     }
   }
   return sum;

@@ -77,9 +77,9 @@ std::optional<CounterGrowth> GrowthFor(const Target& target, const SeriesDef& se
   return GrowthOf(column, series.period_ns, *interval, FallsOf(series));
 }
 
-// A figure of one series; nothing when the interval has none.
+// A figure of one series; nothing when the interval has none. `stats` are of the column.
 std::optional<Stat> FigureOf(const SeriesDef& series, const SeriesColumn& column,
-                             const Target& target) {
+                             const Target& target, IntervalStats* stats) {
   if (series.metric.kind == MetricKind::kCounter) {
     const std::optional<CounterGrowth> growth = GrowthFor(target, series, column);
     if (!growth) return {};
@@ -90,7 +90,7 @@ std::optional<Stat> FigureOf(const SeriesDef& series, const SeriesColumn& column
     if (IsWhole(series)) stat.total = std::round(*stat.total);
     return stat;
   }
-  Stat stat = StatOf(column, series.period_ns, target.interval);
+  Stat stat = stats->Of(target.interval);
   if (stat.count == 0) return {};
   return stat;
 }
@@ -171,10 +171,11 @@ void AddGpu(const SeriesReader& reader, const EntityDef& entity,
   int64_t power_period_ns = 0;
   for (const SeriesDef* series : SeriesOf(reader.run(), entity.id, kGpuOrder)) {
     const SeriesColumn column = reader.Read(series->id);
+    IntervalStats stats(column, series->period_ns);
     if (series->metric.field == "power_w") power_period_ns = series->period_ns;
     for (const Target& target : targets) {
       model::GpuStats& gpu = target.gpus->back();
-      const std::optional<Stat> stat = FigureOf(*series, column, target);
+      const std::optional<Stat> stat = FigureOf(*series, column, target, &stats);
       if (!stat) continue;
       if (series->metric.field == "energy_j") {
         SetEnergyFromCounter(target, column, series->period_ns, *stat, &gpu);
@@ -247,8 +248,9 @@ void AddUsed(const SeriesReader& reader, std::string_view total_field, std::stri
   const SeriesDef* free = FindInScope(reader.run(), model::Scope::kHost, free_field);
   if (total == nullptr || free == nullptr) return;
   const SeriesColumn used = UsedOf(reader.Read(total->id), reader.Read(free->id));
+  IntervalStats stats(used, free->period_ns);
   for (const Target& target : targets) {
-    const Stat stat = StatOf(used, free->period_ns, target.interval);
+    const Stat stat = stats.Of(target.interval);
     if (stat.count > 0) target.host->emplace_back(used_field, stat);
   }
 }
@@ -340,8 +342,9 @@ void AddProcessFigures(const SeriesReader& reader, const std::vector<Target>& ta
   for (const SeriesDef* series : SeriesOf(reader.run(), tree, kProcessOrder)) {
     if (series == cpu) continue;
     const SeriesColumn column = reader.Read(series->id);
+    IntervalStats stats(column, series->period_ns);
     for (const Target& target : targets) {
-      const std::optional<Stat> stat = FigureOf(*series, column, target);
+      const std::optional<Stat> stat = FigureOf(*series, column, target, &stats);
       if (stat) target.process->emplace_back(series->metric.field, *stat);
     }
   }
@@ -352,10 +355,11 @@ void AddFrameworkFigures(const SeriesReader& reader, const std::vector<Target>& 
   for (const EntityDef* entity : entities) {
     for (const SeriesDef* series : SeriesOf(reader.run(), entity->id, {})) {
       const SeriesColumn column = reader.Read(series->id);
+      IntervalStats stats(column, series->period_ns);
       for (const Target& target : targets) {
         if (target.framework == nullptr) continue;
         if (!IsOfTarget(*entity, target, entities.size())) continue;
-        const std::optional<Stat> stat = FigureOf(*series, column, target);
+        const std::optional<Stat> stat = FigureOf(*series, column, target, &stats);
         if (stat) target.framework->emplace_back(series->metric.field, *stat);
       }
     }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 
 namespace epochmeter::diagnose {
 namespace {
@@ -24,10 +25,29 @@ size_t UpperIndex(const SeriesColumn& column, int64_t t_ns) {
                              column.t_ns.begin());
 }
 
+// Percentile() of values that need not be sorted, from `begin` on, where no value behind is less
+// than one before it; puts them in order as far as needed and gives the place that it came to.
+size_t PartialPercentile(size_t begin, double q, std::vector<double>* values, double* result) {
+  const auto at = [&](size_t index) {
+    return values->begin() + static_cast<std::ptrdiff_t>(index);
+  };
+  const double position = q * static_cast<double>(values->size() - 1);
+  const auto below = static_cast<size_t>(position);
+  std::nth_element(at(begin), at(below), values->end());
+  *result = (*values)[below];
+  if (below + 1 >= values->size()) return below;
+  const double next = *std::min_element(at(below + 1), values->end());
+  *result += (position - static_cast<double>(below)) * (next - *result);
+  return below;
+}
+
 void SetPercentiles(std::vector<double> values, Stat* stat) {
-  std::sort(values.begin(), values.end());
-  stat->p50 = Percentile(values, 0.5);
-  stat->p95 = Percentile(values, 0.95);
+  if (values.empty()) return;
+  double p50 = 0, p95 = 0;
+  const size_t middle = PartialPercentile(0, 0.5, &values, &p50);
+  PartialPercentile(middle, 0.95, &values, &p95);
+  stat->p50 = p50;
+  stat->p95 = p95;
 }
 
 // What a counter grew by; the least it can be where it was reset.
@@ -70,30 +90,44 @@ std::optional<double> Percentile(std::span<const double> sorted, double q) {
   return sorted[below] + part * (sorted[below + 1] - sorted[below]);
 }
 
-Stat StatOf(const SeriesColumn& column, int64_t period_ns, Interval interval) {
-  const size_t from = LowerIndex(column, interval.begin_ns);
-  const size_t to = UpperIndex(column, interval.end_ns);
+Stat IntervalStats::Of(Interval interval) {
+  const size_t from = LowerIndex(column_, interval.begin_ns);
+  const size_t to = UpperIndex(column_, interval.end_ns);
   if (from >= to) return {};
+  const auto [known, is_new] = known_.try_emplace({from, to});
+  if (is_new) known->second = Work(from, to);
+  Stat stat = known->second.stat;
+  const double length_s = base::SecondsFromNs(interval.end_ns - interval.begin_ns);
+  if (period_ns_ > 0 && length_s > 0) {
+    stat.coverage_ratio = std::min(1.0, known->second.weight_s / length_s);
+  }
+  return stat;
+}
+
+IntervalStats::Known IntervalStats::Work(size_t from, size_t to) const {
   model::Summary summary;
   for (size_t i = from; i < to; ++i) {
     const double weight =
-        i == 0 ? 0 : model::SampleWeightSeconds(column.t_ns[i - 1], column.t_ns[i], period_ns);
-    summary.Add(column.t_ns[i], column.value[i], weight);
+        i == 0 ? 0 : model::SampleWeightSeconds(column_.t_ns[i - 1], column_.t_ns[i], period_ns_);
+    summary.Add(column_.t_ns[i], column_.value[i], weight);
   }
-  Stat stat;
-  stat.count = summary.count;
-  stat.mean = summary.Mean();
-  stat.min = summary.min;
-  stat.max = summary.max;
-  stat.last = summary.last;
-  const double length_s = base::SecondsFromNs(interval.end_ns - interval.begin_ns);
-  if (period_ns > 0 && length_s > 0) {
-    stat.coverage_ratio = std::min(1.0, summary.weight_s / length_s);
-  }
-  SetPercentiles({column.value.begin() + static_cast<std::ptrdiff_t>(from),
-                  column.value.begin() + static_cast<std::ptrdiff_t>(to)},
-                 &stat);
-  return stat;
+  Known known{.weight_s = summary.weight_s};
+  known.stat.count = summary.count;
+  known.stat.mean = summary.Mean();
+  known.stat.min = summary.min;
+  known.stat.max = summary.max;
+  known.stat.last = summary.last;
+  std::vector<double> values;
+  values.reserve(to - from);
+  std::copy_if(column_.value.begin() + static_cast<std::ptrdiff_t>(from),
+               column_.value.begin() + static_cast<std::ptrdiff_t>(to), std::back_inserter(values),
+               [](double value) { return !std::isnan(value); });
+  SetPercentiles(std::move(values), &known.stat);
+  return known;
+}
+
+Stat StatOf(const SeriesColumn& column, int64_t period_ns, Interval interval) {
+  return IntervalStats(column, period_ns).Of(interval);
 }
 
 Stat StatOfValues(std::span<const double> values) {

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "model/report.h"
@@ -19,6 +21,25 @@ std::optional<double> Percentile(std::span<const double> sorted, double q);
 // Figures of the samples inside `interval`. The mean is time-weighted as model::Summary defines
 // it; percentiles count each sample once. `coverage_ratio` needs a period and a length.
 model::Stat StatOf(const model::SeriesColumn& column, int64_t period_ns, model::Interval interval);
+
+// The same for many intervals of one column: those with the same samples in them, as the epochs of
+// ranks that go in step have, are worked out once. Borrows the column. One thread.
+class IntervalStats {
+ public:
+  IntervalStats(const model::SeriesColumn& column, int64_t period_ns)
+      : column_(column), period_ns_(period_ns) {}
+  model::Stat Of(model::Interval interval);
+
+ private:
+  struct Known {
+    model::Stat stat;  // without coverage_ratio
+    double weight_s = 0;
+  };
+  Known Work(size_t from, size_t to) const;
+  const model::SeriesColumn& column_;
+  int64_t period_ns_;
+  std::map<std::pair<size_t, size_t>, Known> known_;  // by the range of samples
+};
 
 // Figures of values without times (step durations); NaN stands for absent and is left out.
 model::Stat StatOfValues(std::span<const double> values);
