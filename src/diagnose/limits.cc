@@ -232,6 +232,13 @@ constexpr auto kTable = std::to_array<LimitDef>({
      "allocator's counters, own choice"},
     {"worker_memory_growth.least_bytes", 33554432, "By",
      "the same in bytes of one worker; own choice, batches of varying size need as much"},
+    {"zombie_gpu_memory.lasting_s", 5, "s",
+     "how long memory must have no process; one that ends gives it back within a second or two"},
+    {"zombie_gpu_memory.least_bytes", 268435456, "By",
+     "memory of others that is worth a word; own choice, below a CUDA context of 300 to 600 MB and "
+     "above what a desktop takes"},
+    {"zombie_gpu_memory.warning_ratio", 0.05, "1",
+     "the same by the device's memory, from where it is a warning; own choice"},
 });
 
 const LimitDef* Find(std::string_view id) {

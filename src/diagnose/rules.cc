@@ -20,6 +20,7 @@ constexpr auto kRules = std::to_array<const RuleDef*>({
     &rules::kHostMemoryLeak,
     &rules::kWorkerMemoryGrowth,
     &rules::kShmExhaustion,
+    &rules::kZombieGpuMemory,
     &rules::kDataStarvation,
     &rules::kCpuBound,
     &rules::kIoBound,

@@ -40,5 +40,6 @@ extern const RuleDef kThermalThrottle;
 extern const RuleDef kWorkerCount;
 extern const RuleDef kWorkerMemoryGrowth;
 extern const RuleDef kXidError;
+extern const RuleDef kZombieGpuMemory;
 
 }  // namespace epochmeter::diagnose::rules
