@@ -21,6 +21,7 @@ constexpr auto kRules = std::to_array<const RuleDef*>({
     &rules::kWorkerMemoryGrowth,
     &rules::kShmExhaustion,
     &rules::kZombieGpuMemory,
+    &rules::kHostMemoryPressure,
     &rules::kDataStarvation,
     &rules::kCpuBound,
     &rules::kIoBound,

@@ -16,6 +16,7 @@ extern const RuleDef kEvalShare;
 extern const RuleDef kGpuImbalance;
 extern const RuleDef kGpuMemoryLeak;
 extern const RuleDef kHostMemoryLeak;
+extern const RuleDef kHostMemoryPressure;
 extern const RuleDef kIdleGpu;
 extern const RuleDef kIoBound;
 extern const RuleDef kLossNotFinite;
