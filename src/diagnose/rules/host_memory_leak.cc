@@ -194,9 +194,25 @@ model::Evidence EvidenceOf(const Facts& facts, const Leak& leak) {
   return evidence;
 }
 
+// Tensors that nobody frees hold their nodes of the graph on the host, too: then the device leaks
+// more, and is what to mend.
+bool FollowsDevice(const Facts& facts, const Leak& leak) {
+  if (leak.clock->steps.empty()) return false;
+  const auto device = JudgeDeviceGrowth(facts, *leak.clock);
+  if (device && device->trend.grows() && device->trend.slope >= leak.growth.trend.slope) {
+    return true;
+  }
+  double gain = 0;
+  for (const int32_t gpu : leak.clock->gpus) {
+    gain += GainOf(facts.GpuCurve(gpu, "memory_used_bytes"), leak.growth.interval).value_or(0);
+  }
+  return gain >= leak.growth.trend.growth;
+}
+
 Finding Found(const Facts& facts, const Leak& leak) {
   Finding finding;
-  const bool certain = leak.seen && !InOneEpoch(leak);
+  const bool follows = FollowsDevice(facts, leak);
+  const bool certain = leak.seen && !InOneEpoch(leak) && !follows;
   finding.severity = certain ? Severity::kWarning : Severity::kInfo;
   finding.confidence = !leak.seen ? 0.5 : leak.growth.epochs_passed == 0 ? 0.7 : 0.9;
   if (facts.ranks().size() == 1) {
@@ -217,6 +233,11 @@ Finding Found(const Facts& facts, const Leak& leak) {
           "以预热之后 {} 个窗口的最低值判断，不含页缓存；其间 {} "
           "轮结束时也未释放。有意填充的缓存在填满之前看起来也是如此。",
           leak.growth.floors.size(), leak.growth.epochs_passed);
+  if (follows) {
+    finding.explanation.en +=
+        " Device memory grows faster: it may be the same tensors, see there first.";
+    finding.explanation.zh += "显存增长更快：可能是同一批张量，请先查看显存。";
+  }
   const Message when = WhenFull(facts, leak);
   finding.explanation.en += when.en;
   finding.explanation.zh += when.zh;

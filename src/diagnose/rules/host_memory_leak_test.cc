@@ -86,6 +86,16 @@ TEST(HostMemoryLeak, WithoutAWitnessOrInOneEpochItIsOnlyRemarkedOn) {
   EXPECT_EQ(SeverityOf(JudgeAnon(Leaks, {.epochs = 1, .steps = 400})), "info");
 }
 
+TEST(HostMemoryLeak, WhatGoesAlongWithALargerLeakOnTheDeviceIsOnlyRemarkedOn) {
+  TestRun run(60);
+  AddTree(run, {.anon = Leaks});
+  AddAllocator(run, 0, {.held = [](double t_s) { return 4e8 + 5e7 * t_s; }});
+  run.Train({});
+  const auto findings = run.Judge(kRule);
+  ASSERT_EQ(SeverityOf(findings), "info");
+  EXPECT_NE(findings[0].explanation.en.find("device"), std::string::npos);
+}
+
 TEST(HostMemoryLeak, ATrainingWithoutStepsIsJudgedByTime) {
   TestRun run(120);
   AddTree(run, {.anon = Leaks});
