@@ -20,7 +20,7 @@ function worth(finding: Finding): string {
   if (typeof finding.lost_gpu_s === 'number' && finding.lost_gpu_s > 0) {
     parts.push(say('lostGpu', seconds(finding.lost_gpu_s)));
   }
-  return parts.join(state.lang === 'zh' ? '，' : ', ');
+  return parts.join(' · ');
 }
 
 function others(findings: Finding[], skip: number): HTMLElement | null {
