@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "base/json_writer.h"
+#include "cli/config_file.h"
 #include "cli/open_run.h"
 #include "cli/verbs.h"
 #include "diagnose/report_builder.h"
@@ -17,6 +18,7 @@ constexpr FlagSpec kFlags[] = {
     {.name = "long", .value_name = "", .help = "csv: one value a row", .kind = FlagKind::kSwitch},
     {.name = "time", .value_name = "FORM", .help = "utc or epoch_ns [utc]"},
     {.name = "dir", .value_name = "FOLDER", .help = "folder of runs [epochmeter-runs]"},
+    kConfigFlag,
     {.name = "strict",
      .value_name = "",
      .help = "end with 4 when parts of the file were lost",
@@ -53,6 +55,8 @@ int RunExport(const Arguments& arguments) {
     return Fail(arguments, Unknown("time form", time, "use utc or epoch_ns"), kExitUsage);
   }
   options.time = time == "utc" ? exporting::TimeFormat::kUtc : exporting::TimeFormat::kEpochNs;
+  const base::Result<diagnose::ReportOptions> settings = LoadReportOptions(arguments);
+  if (!settings.ok()) return Fail(arguments, settings.error(), kExitUsage);
   const base::Result<OpenedRun> opened = OpenNamedRun(arguments);
   if (!opened.ok()) return Fail(arguments, opened.error(), kExitUnreadable);
   const std::optional<std::string> path = arguments.Value("output");
@@ -66,7 +70,7 @@ int RunExport(const Arguments& arguments) {
   }
   const base::Result<std::unique_ptr<Output>> output = Output::Open(path, opened->path);
   if (!output.ok()) return Fail(arguments, output.error(), kExitUnreadable);
-  const model::Report report = diagnose::BuildReport(opened->run);
+  const model::Report report = diagnose::BuildReport(opened->run, *settings);
   base::Result<> written = exporter->Write(opened->run, report, options, output.value()->stream());
   if (output.value()->reader_gone()) return kExitOk;
   if (written.ok()) written = output.value()->Close();

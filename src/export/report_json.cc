@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/version.h"
+#include "export/bill_json.h"
 #include "export/exporters.h"
 #include "export/text_fields.h"
 
@@ -357,6 +358,12 @@ void WriteReportData(const Run& run, const Report& report, JsonWriter& json) {
   WriteFindings(run, report, json);
   WriteLosses(run, json);
   WriteNotMeasured(report, json);
+  json.Key("bill");
+  if (report.bill) {
+    WriteBill(*report.bill, json);
+  } else {
+    json.Null();
+  }
   json.EndObject();
 }
 

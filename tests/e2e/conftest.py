@@ -23,6 +23,7 @@ def clean_env(tmp_path, **extra):
     sockets = tmp_path / "sockets"
     sockets.mkdir(exist_ok=True)
     env["XDG_RUNTIME_DIR"] = str(sockets)
+    env["XDG_CONFIG_HOME"] = str(tmp_path / "no-config")
     env.update(extra)
     return env
 
