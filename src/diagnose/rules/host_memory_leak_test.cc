@@ -93,7 +93,7 @@ TEST(HostMemoryLeak, WhatGoesAlongWithALargerLeakOnTheDeviceIsOnlyRemarkedOn) {
   run.Train({});
   const auto findings = run.Judge(kRule);
   ASSERT_EQ(SeverityOf(findings), "info");
-  EXPECT_NE(findings[0].explanation.en.find("device"), std::string::npos);
+  EXPECT_NE(findings[0].explanation.en.find("Device memory"), std::string::npos);
 }
 
 TEST(HostMemoryLeak, ATrainingWithoutStepsIsJudgedByTime) {
