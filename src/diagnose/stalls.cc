@@ -126,9 +126,12 @@ std::vector<Stall> StallsOf(const Facts& facts, size_t index, double factor, dou
     const double least_s = boundary ? std::max(limit_s, kUsualPauses * pause_s) : limit_s;
     judge(rank.steps[i - 1], rank.steps[i].end_ns, least_s, false);
   }
-  // What comes between the last step and the end of the training is its normal end.
-  if (rank.ended && !Failed(rank)) return stalls;
-  judge(rank.steps.back(), LastChanceNs(rank), std::max(limit_s, kUsualPauses * pause_s), true);
+  // What a lone rank does between its last step and the end of the training is its normal end.
+  const bool ended = rank.ended && !Failed(rank);
+  if (ended && facts.ranks().size() < 2) return stalls;
+  const size_t before = stalls.size();
+  judge(rank.steps.back(), LastChanceNs(rank), std::max(limit_s, kUsualPauses * pause_s), !ended);
+  for (size_t i = before; i < stalls.size(); ++i) stalls[i].ended = ended;
   return stalls;
 }
 

@@ -12,6 +12,7 @@ struct Stall {
   size_t rank = 0;  // index in Facts::ranks()
   model::Interval interval;
   bool open = false;                      // no step came after it
+  bool ended = false;                     // nor did one come before the training told its end
   int64_t after_step = model::kNotKnown;  // the last step before it
   double median_s = 0;                    // usual time from one step event to the next
 };
@@ -22,7 +23,8 @@ std::optional<double> StepPeriodSeconds(const RankFacts& rank);
 // Where rank `index` was silent for longer than `factor` times its usual time between steps, and
 // than `floor_s`. Evaluation, checkpoints, compilation and phases of the user's own are no silence
 // unless one never ended and lasts ten times as long as the others of its name. Nor are start-up,
-// what follows the end of the training or an exception, and a regular pause between epochs.
+// what follows the end of the training or an exception, and a regular pause between epochs. What
+// lies between the last step and the told end counts where there are several ranks, as `ended`.
 std::vector<Stall> StallsOf(const Facts& facts, size_t index, double factor, double floor_s);
 
 // By the limits of stalled_steps, over all ranks, joined: what other rules leave to it.

@@ -21,6 +21,8 @@ using model::Interval;
 using model::Severity;
 
 constexpr size_t kFewestSamples = 20;
+// A sample speaks for up to a second before it: what is judged begins so much later.
+constexpr int64_t kWindowNs = 1'000'000'000;
 
 struct Bursts {
   int32_t gpu = -1;
@@ -40,7 +42,7 @@ std::optional<Bursts> BurstsOf(const Facts& facts, int32_t gpu, std::span<const 
   for (size_t i = 0; i < column.t_ns.size(); ++i) {
     while (at < judged.size() && judged[at].end_ns < column.t_ns[i]) ++at;
     if (at == judged.size()) break;
-    if (judged[at].begin_ns <= column.t_ns[i] && column.value[i] >= 0) {
+    if (judged[at].begin_ns + kWindowNs <= column.t_ns[i] && column.value[i] >= 0) {
       values.push_back(column.value[i]);
     }
   }

@@ -134,7 +134,9 @@ void NameInLongest(const Facts& facts, std::vector<Group>* groups) {
 bool EndedWell(const Facts& facts, const Group& group) {
   const auto& end = facts.run().end;
   const bool clean = end && end->reason == "exited" && end->exit_code == 0;
-  return group.open && clean && group.waiting.empty();
+  const bool told = std::all_of(group.stalls.begin(), group.stalls.end(),
+                                [](const Stall& stall) { return stall.ended; });
+  return (told || (group.open && clean)) && group.waiting.empty();
 }
 
 Severity SeverityOf(const Facts& facts, const Group& group) {

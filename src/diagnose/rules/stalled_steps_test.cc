@@ -85,6 +85,29 @@ TEST(StalledSteps, ARunThatEndsWellWithoutTellingIsNone) {
   EXPECT_EQ(SeverityOf(run.Judge(kRule)), "none");
 }
 
+TEST(StalledSteps, WaitingForARankUntilTheToldEndIsAWarning) {
+  TestRun run(65);
+  Gpu(&run, 0, 42, 1, 0.1);
+  Gpu(&run, 1, 42, 0, 0);
+  for (int32_t rank = 0; rank < 2; ++rank) {
+    run.Train({.rank = rank, .gpus = std::to_string(rank), .ends = false});
+    run.Event(62, EventKind::kTrainEnd, rank);
+  }
+  const auto findings = run.Judge(kRule);
+  ASSERT_EQ(SeverityOf(findings), "warning");
+  EXPECT_EQ(findings[0].rank, 1);
+}
+
+TEST(StalledSteps, OtherWorkOfAllRanksBeforeTheToldEndIsNone) {
+  TestRun run(65);
+  for (int32_t rank = 0; rank < 2; ++rank) {
+    Gpu(&run, rank, 42, 0.9, 0.7);
+    run.Train({.rank = rank, .gpus = std::to_string(rank), .ends = false});
+    run.Event(62, EventKind::kTrainEnd, rank);
+  }
+  EXPECT_EQ(SeverityOf(run.Judge(kRule)), "none");
+}
+
 TEST(StalledSteps, CannotJudgeWithoutSteps) {
   TestRun run(120);
   EXPECT_NE(run.NotApplicableReason(kRule), "");
