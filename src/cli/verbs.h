@@ -9,7 +9,7 @@ namespace epochmeter::cli {
 extern const Command kRunCommand, kAttachCommand, kSamplerCommand;
 extern const Command kReportCommand, kSummaryCommand, kExportCommand, kImportCommand;
 extern const Command kBillCommand, kConfigCommand;
-extern const Command kDoctorCommand, kProbeCommand, kListCommand, kLsCommand;
+extern const Command kDoctorCommand, kProbeCommand, kListCommand, kLsCommand, kRulesCommand;
 extern const Command kDumpCommand, kAssembleCommand, kRecoverCommand, kVersionCommand;
 
 }  // namespace epochmeter::cli

@@ -277,7 +277,7 @@ model::Message Summary(const Group& group, const model::Run& run) {
   model::Message text;
   text.en = story.rank->name + ": " + story.series.name + " is " + value + " at " + place.en +
             ", " + course.en;
-  text.zh = story.rank->name + "：" + story.series.name + " 在 " + place.zh + " 变为 " + value +
+  text.zh = story.rank->name + "：" + story.series.name + " 在" + place.zh + "变为 " + value +
             "，" + course.zh;
   if (group.ranks > 1) {
     const model::Message more =
