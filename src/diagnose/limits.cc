@@ -23,6 +23,9 @@ constexpr auto kTable = std::to_array<LimitDef>({
     {"allocator_slack.unused_ratio", 0.15, "1",
      "reserved that is in no use at a step's highest need; own choice, healthy caches have 3 to "
      "12 %"},
+    {"batch_headroom.used_ratio", 0.5, "1",
+     "highest use of the device below which a larger batch would fit; of the jobs of one large "
+     "cluster half stay below it"},
     {"bursty_gpu.high_ratio", 0.7, "1",
      "utilisation that counts as a burst; SageMaker's rule for fluctuation uses it for p95"},
     {"bursty_gpu.low_ratio", 0.1, "1", "utilisation that counts as a lull; as above, for p5"},
@@ -100,6 +103,10 @@ constexpr auto kTable = std::to_array<LimitDef>({
      "that hold a GPU"},
     {"idle_gpu.warning_s", 3600, "s",
      "the same in all; clusters warn their users after 60 idle minutes"},
+    {"invisible_memory.info_ratio", 0.03, "1",
+     "memory in use beside the allocator, by the device's; own choice, above contexts and buffers "
+     "of collectives (0.5 to 1.5 %)"},
+    {"invisible_memory.warning_ratio", 0.15, "1", "the same, from where it is a warning; own choice"},
     {"io_bound.stalled_ratio", 0.1, "1",
      "share of time in which all tasks waited for I/O (PSI full); own choice"},
     {"io_bound.utilization_ratio", 0.5, "1",

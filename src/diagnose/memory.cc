@@ -173,6 +173,23 @@ std::optional<DeviceRoom> RoomOf(const Facts& facts, int32_t gpu) {
                     .used_bytes = LastOf(facts.GpuCurve(gpu, "memory_used_bytes"))};
 }
 
+std::optional<double> BesideAllocator(const Facts& facts, const RankFacts& rank, int32_t gpu) {
+  const model::Curve* used = facts.GpuCurve(gpu, "memory_used_bytes");
+  const model::Curve* reserved = facts.FrameworkCurve(rank, "reserved_bytes");
+  if (used == nullptr || reserved == nullptr) return {};
+  std::vector<double> beside;
+  const auto& own = reserved->points;
+  size_t at = 0;
+  for (size_t i = 0; i < used->points.t_ns.size(); ++i) {
+    while (at < own.t_ns.size() && own.t_ns[at] <= used->points.t_ns[i]) ++at;
+    if (at == 0 || at == own.t_ns.size() || own.value[at] != own.value[at - 1]) continue;
+    const double rest = used->points.value[i] - own.value[at - 1];
+    if (std::isfinite(rest) && rest >= 0) beside.push_back(rest);
+  }
+  std::sort(beside.begin(), beside.end());
+  return Percentile(beside, 0.5);
+}
+
 int64_t StepNumber(const TrainStep& step, size_t place) {
   return step.step != model::kNotKnown ? step.step : static_cast<int64_t>(place);
 }

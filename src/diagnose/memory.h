@@ -49,6 +49,10 @@ struct DeviceRoom {
 };
 std::optional<DeviceRoom> RoomOf(const Facts& facts, int32_t gpu);
 
+// What the device has in use beside the rank's allocator: contexts, libraries, other processes. The
+// median of used less reserved where both were read while neither grew; nothing without those.
+std::optional<double> BesideAllocator(const Facts& facts, const RankFacts& rank, int32_t gpu);
+
 // The last sample of a curve; nothing without one.
 std::optional<double> LastOf(const model::Curve* curve);
 // The highest sample; nothing without one.

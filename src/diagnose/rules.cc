@@ -17,6 +17,8 @@ constexpr auto kRules = std::to_array<const RuleDef*>({
     &rules::kOutOfMemory,
     &rules::kMemorySpike,
     &rules::kAllocatorSlack,
+    &rules::kInvisibleMemory,
+    &rules::kBatchHeadroom,
     &rules::kHostMemoryLeak,
     &rules::kWorkerMemoryGrowth,
     &rules::kShmExhaustion,

@@ -7,6 +7,7 @@
 namespace epochmeter::diagnose::rules {
 
 extern const RuleDef kAllocatorSlack;
+extern const RuleDef kBatchHeadroom;
 extern const RuleDef kBurstyGpu;
 extern const RuleDef kCheckpointStall;
 extern const RuleDef kCpuBound;
@@ -18,6 +19,7 @@ extern const RuleDef kGpuMemoryLeak;
 extern const RuleDef kHostMemoryLeak;
 extern const RuleDef kHostMemoryPressure;
 extern const RuleDef kIdleGpu;
+extern const RuleDef kInvisibleMemory;
 extern const RuleDef kIoBound;
 extern const RuleDef kLossNotFinite;
 extern const RuleDef kLossSpike;

@@ -13,7 +13,6 @@
 #include "diagnose/leak.h"
 #include "diagnose/rules/all.h"
 #include "diagnose/say.h"
-#include "diagnose/statistics.h"
 
 namespace epochmeter::diagnose {
 namespace {
@@ -33,26 +32,6 @@ struct Forecast {
   int64_t last_t_ns = 0;
 };
 
-// What the device has in use beside the allocator: contexts, libraries, other processes. The median
-// of used less reserved, by the samples that both have.
-double Beside(const Facts& facts, const RankFacts& rank, int32_t gpu) {
-  const model::Curve* used = facts.GpuCurve(gpu, "memory_used_bytes");
-  const model::Curve* reserved = facts.FrameworkCurve(rank, "reserved_bytes");
-  if (used == nullptr || reserved == nullptr) return 0;
-  std::vector<double> beside;
-  const auto& own = reserved->points;
-  size_t at = 0;
-  for (size_t i = 0; i < used->points.t_ns.size(); ++i) {
-    while (at < own.t_ns.size() && own.t_ns[at] <= used->points.t_ns[i]) ++at;
-    // The allocator may have grown between the two readings: both neighbours must agree.
-    if (at == 0 || at == own.t_ns.size() || own.value[at] != own.value[at - 1]) continue;
-    const double rest = used->points.value[i] - own.value[at - 1];
-    if (std::isfinite(rest) && rest >= 0) beside.push_back(rest);
-  }
-  std::sort(beside.begin(), beside.end());
-  return Percentile(beside, 0.5).value_or(0);
-}
-
 std::optional<Forecast> ForecastOf(const Facts& facts, const DeviceGrowth& growth) {
   if (!growth.gpu || !growth.by_steps || growth.points.empty()) return {};
   const auto room = RoomOf(facts, *growth.gpu);
@@ -61,7 +40,7 @@ std::optional<Forecast> ForecastOf(const Facts& facts, const DeviceGrowth& growt
                     .last_x = growth.points.back().x,
                     .last_t_ns = growth.points.back().t_ns};
   forecast.need_bytes = StepNeed(AllocatorPoints(facts, *growth.rank)).value_or(0);
-  forecast.beside_bytes = Beside(facts, *growth.rank, *growth.gpu);
+  forecast.beside_bytes = BesideAllocator(facts, *growth.rank, *growth.gpu).value_or(0);
   forecast.room_bytes = forecast.limit_bytes - forecast.need_bytes - forecast.beside_bytes;
   const Trend& trend = growth.trend;
   const double left = forecast.room_bytes - trend.at_value;
