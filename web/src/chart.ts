@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // One chart: drawn when it comes into sight, kept in step with the others, usable without a mouse.
 import uPlot from 'uplot';
-import type { Points } from './decode';
 import { button, h } from './dom';
 import { withUnit } from './format';
+import type { ChartSpec, Line } from './chart_spec';
+import { joined, nearest, onAxis } from './chart_data';
 import { chartTable } from './chart_table';
 import { sentence, statOf } from './chart_words';
 import { legendOf, Legend } from './legend';
@@ -16,40 +17,6 @@ import { GUTTER, spikeCap, xSteps, xTick, yRange, yTick } from './scales';
 import { goTo, isWhole, pan, resetView, setCursor, setView, state, zoom } from './state';
 import { valueAt } from './run';
 import { cursorWords } from './words';
-
-export interface Line {
-  key: string;     // what evidence calls it; empty: nothing
-  label: string;
-  points: () => Points;
-  reach: number;   // ms within which a sample stands for an instant
-  thinned?: boolean;
-  color?: number;  // place in the palette; its own place in the chart when absent
-  unit?: string;   // where it differs from the chart's
-}
-
-export interface ChartSpec {
-  id: string;
-  title: string;
-  unit: string;
-  field: string;
-  lines: Line[];
-  keys?: string[];  // more names of evidence that lead here
-  ceiling?: number | null;
-  limit?: { value: number; label: string } | null;
-  note?: string;
-  height?: number;
-  logScale?: boolean;  // may be switched to
-  wide?: boolean;
-  tools?: Node[];
-  rows?: () => string[];              // lanes instead of a y axis
-  paint?: (u: uPlot) => void;         // draws in place of lines
-  brush?: boolean;                    // shows the whole run, and what the others show as a window
-  steps?: boolean;                    // a value holds until the next
-  extra?: (u: uPlot) => void;         // draws over the lines
-  range?: [number, number];           // of the y axis
-  zero?: boolean;                     // the y axis begins at nothing
-  robust?: boolean;                   // rare spikes are cut at first, and said to be
-}
 
 const EMPTY = -10;
 const drawn = new Set<Chart>();
@@ -365,53 +332,6 @@ export class Chart {
 }
 
 const FONT = '11px system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif';
-
-// Points in units of the axis, strictly rising; what the axis does not reach is left out. Of a
-// logarithmic scale so is what has no logarithm.
-function onAxis(points: Points, log: boolean): [number[], (number | null)[]] {
-  const xs: number[] = [];
-  const vs: (number | null)[] = [];
-  const [low, high] = page.axis.range(0, state.duration);
-  const least = Math.max((high - low) * 1e-9, 1e-9);
-  let last = -Infinity;
-  for (let i = 0; i < points.t.length; i++) {
-    let x = page.axis.toX(points.t[i] as number);
-    if (Number.isNaN(x)) continue;
-    if (x <= last) x = last + least;
-    last = x;
-    const v = points.v[i] ?? null;
-    xs.push(x);
-    vs.push(log && v !== null && v <= 0 ? null : v);
-  }
-  return [xs, vs];
-}
-
-function joined(tables: [number[], (number | null)[]][]): uPlot.AlignedData {
-  const first = tables[0];
-  if (!first) return [[], []];
-  const same = tables.every(([xs]) => xs.length === first[0].length &&
-    xs.every((x, i) => x === first[0][i]));
-  if (same) return [first[0], ...tables.map((table) => table[1])];
-  return uPlot.join(tables as unknown as uPlot.AlignedData[]);
-}
-
-// The sample nearest to the cursor: lines that are joined have none at most places.
-function nearest(u: uPlot, index: number, at: number): number | null {
-  const values = u.data[index] as ArrayLike<number | null | undefined> | undefined;
-  if (!values || index === 0) return at;
-  for (let distance = 0; distance < 200; distance++) {
-    for (const i of [at - distance, at + distance]) {
-      if (typeof values[i] === 'number') return isNear(u, i) ? i : null;
-    }
-  }
-  return null;
-}
-
-// A dot far from the cursor would seem to belong to another instant.
-function isNear(u: uPlot, index: number): boolean {
-  const x = u.valToPos(u.data[0][index] as number, 'x');
-  return Math.abs(x - (u.cursor.left ?? EMPTY)) < 14;
-}
 
 export function beginCharts(onFirst: () => void): void {
   for (const chart of drawn) chart.erase();

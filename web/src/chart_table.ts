@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The numbers of a chart as a table: evenly spaced instants over what it shows.
-import type { ChartSpec } from './chart';
+import type { ChartSpec } from './chart_spec';
 import { Cell, h, table } from './dom';
 import { grouped, local, seconds, withUnit } from './format';
 import { t as say } from './i18n';

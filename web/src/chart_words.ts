@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A chart in one sentence, for those who can't see it.
-import type { ChartSpec, Line } from './chart';
+import type { ChartSpec, Line } from './chart_spec';
 import { withUnit } from './format';
 import { t as say } from './i18n';
 

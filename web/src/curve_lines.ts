@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // From curves of the run to lines of charts.
-import type { Line } from './chart';
+import type { Line } from './chart_spec';
 import type { Points } from './decode';
 import { fieldLabel } from './fields';
 import type { Curve, Rank } from './run';

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The GPUs of the job: the map of all, then a chart for each metric with one line a GPU.
-import { Chart, ChartSpec } from './chart';
+import { Chart } from './chart';
+import type { ChartSpec } from './chart_spec';
 import { byOwner } from './curve_lines';
 import { h } from './dom';
 import { GPU_CHARTS, GPU_ELSEWHERE } from './fields';

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Above each chart: which line is which, what it is at the cursor, and a switch for each.
-import type { ChartSpec } from './chart';
+import type { ChartSpec } from './chart_spec';
 import type { LineStat } from './chart_words';
 import { h, svg } from './dom';
 import { withUnit } from './format';

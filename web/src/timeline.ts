@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The strip that stays in sight: which axis, which part of the run, what happened when.
 import type uPlot from 'uplot';
-import { Chart, Line } from './chart';
+import { Chart } from './chart';
+import type { Line } from './chart_spec';
 import type { Points } from './decode';
 import { button, h, icon, table } from './dom';
 import { seconds, since } from './format';

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loss and what else the training told: scalars, step times, pace, and its epochs as a table.
-import { Chart, Line } from './chart';
+import { Chart } from './chart';
+import type { Line } from './chart_spec';
 import { hasValues, MOST_LINES, stepLine } from './curve_lines';
 import type { Points } from './decode';
 import { Cell, h, table } from './dom';
