@@ -168,7 +168,7 @@ class Drawing {
   SvgWriter::Attributes StrokeOf(size_t style) const {
     SvgWriter::Attributes attributes = {{"fill", "none"},
                                         {"stroke", theme_.lines[style % theme_.lines.size()]},
-                                        {"stroke-width", "1.4"},
+                                        {"stroke-width", names_.size() > 4 ? "1" : "1.4"},
                                         {"stroke-linejoin", "round"},
                                         {"stroke-linecap", "round"}};
     const std::string dash = DashOf(style);

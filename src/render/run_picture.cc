@@ -251,8 +251,9 @@ class PictureMaker {
   }
 
   std::string XTitle() const {
-    const std::string marks =
-        report_.epochs.empty() ? "" : Word(" · dashed: epochs", " · 虚线为轮次边界");
+    const std::string marks = report_.epochs.empty() || axis_.kind() == PictureX::kEpoch
+                                  ? ""
+                                  : Word(" · dashed: epochs", " · 虚线为轮次边界");
     return XName() + marks;
   }
 
