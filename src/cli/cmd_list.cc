@@ -154,7 +154,7 @@ LsRow DescribeFound(const FoundRun& found) {
 
 int RunLs(const Arguments& arguments) {
   std::string folder = arguments.Value("dir").value_or("epochmeter-runs");
-  if (arguments.Has("long")) {
+  if (arguments.Has("long") || arguments.Has("sort")) {
     return ReportManyRuns(arguments, arguments.positionals.empty()
                                          ? std::vector<std::string>{folder}
                                          : arguments.positionals);

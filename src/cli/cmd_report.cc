@@ -58,6 +58,7 @@ constexpr FlagSpec kReportFlags[] = {
     kNoRedactFlag,
     kAllEpochsFlag,
     kAllRulesFlag,
+    kSortFlag,
     kConfigFlag,
     kStrictFlag,
 };

@@ -27,6 +27,8 @@ constexpr size_t kMostSteps = 6;
 
 // A speed-up of more than this is no longer a forecast.
 constexpr double kMostGain = 0.95;
+// Below it a share says more than a factor.
+constexpr double kTellingSpeed = 1.1;
 
 std::string Hertz(double value) {
   if (std::fabs(value) >= 1e9) return fmt::format("{:.2f} GHz", value / 1e9);
@@ -59,7 +61,8 @@ constexpr std::array<UnitForm, 12> kUnits = {{
 }};
 
 std::string Since(const Run& run, int64_t t_ns) {
-  return "+" + base::FormatDuration(base::SecondsFromNs(t_ns - run.Recorded().begin_ns));
+  const double since_s = base::SecondsFromNs(t_ns - run.Recorded().begin_ns);
+  return (since_s < 0 ? "-" : "+") + base::FormatDuration(std::fabs(since_s));
 }
 
 // "+2.1 s to +93 s"; empty for all of the run and for what has no limits.
@@ -114,16 +117,26 @@ std::string Sentence(const Finding& finding, Language language) {
   return Plain(summary.empty() ? Said(finding.title, language) : summary);
 }
 
-void AddAdvice(const Advice& advice, Page* page) {
-  const std::string to = advice.framework.empty()
-                             ? std::string()
-                             : fmt::format(" ({})", FrameworkWord(Plain(advice.framework)));
-  const std::string colon(page->Word(Phrase::kColon));
-  const std::string what =
-      fmt::format("{}{}{}{}", page->Word(Phrase::kChange), to, colon, page->Said(advice.text));
+// As it is where it fits: spaces count in it.
+void AddCode(std::string_view line, Page* page) {
+  const std::string indent(6 + std::min(line.find_first_not_of(' '), line.size()), ' ');
+  const std::string whole = std::string(6, ' ') + Plain(line);
+  if (DisplayWidth(whole) <= page->width()) {
+    page->Line(page->Tinted(whole, Tint::kGreen));
+  } else {
+    page->Paragraph(line, indent, indent + "  ", Tint::kGreen);
+  }
+}
+
+void AddAdvice(const AdviceGroup& group, Page* page) {
+  const std::string what = fmt::format("{}{}{}{}", page->Word(Phrase::kChange), group.To(),
+                                       page->Word(Phrase::kColon), page->Said(*group.text));
   page->Paragraph(what, "    ", "      ");
-  for (const std::string_view line : base::Split(advice.code, '\n')) {
-    if (!line.empty()) page->Paragraph(line, "      ", "        ", Tint::kGreen);
+  for (const Advice* advice : group.with_code) {
+    if (group.with_code.size() > 1) page->Line(fmt::format("      {}:", FrameworkWord(*advice)));
+    for (const std::string_view line : base::Split(advice->code, '\n')) {
+      AddCode(line, page);
+    }
   }
 }
 
@@ -144,7 +157,7 @@ void AddFinding(const Run& run, const Report& report, const Finding& finding, Pa
     add(Phrase::kEvidence, EvidenceText(run, evidence, language), Tint::kNone);
   }
   add(Phrase::kHowJudged, page->Said(finding.explanation), Tint::kDim);
-  for (const Advice* advice : AdviceFor(finding, report.framework)) AddAdvice(*advice, page);
+  for (const AdviceGroup& group : GroupAdvice(finding, report.framework)) AddAdvice(group, page);
 }
 
 // Each rule that could not judge, with the reason.
@@ -181,13 +194,6 @@ std::string_view SeverityWord(Severity severity, Language language) {
   return "";
 }
 
-std::string FrameworkWord(const std::string& framework) {
-  if (framework == "paddle") return "PaddlePaddle";
-  if (framework == "tensorflow") return "TensorFlow";
-  if (framework == "pytorch") return "PyTorch";
-  return framework;
-}
-
 std::string RuleText(const Finding& finding) {
   std::string who;
   if (finding.rank) who += fmt::format("rank{} ", *finding.rank);
@@ -214,16 +220,6 @@ std::string NamedFigure(std::string_view name, double value) {
   return words.name + " " + words.value;
 }
 
-std::vector<const Advice*> AdviceFor(const Finding& finding, const std::string& framework) {
-  std::vector<const Advice*> list;
-  for (const Advice& advice : finding.advice) {
-    const bool wanted =
-        framework.empty() || advice.framework.empty() || advice.framework == framework;
-    if (wanted) list.push_back(&advice);
-  }
-  return list;
-}
-
 std::string CostText(const Finding& finding, Language language) {
   std::vector<std::string> parts;
   if (finding.lost_gpu_s && std::isfinite(*finding.lost_gpu_s) && *finding.lost_gpu_s > 0) {
@@ -231,8 +227,12 @@ std::string CostText(const Finding& finding, Language language) {
   }
   if (finding.gain_ratio && std::isfinite(*finding.gain_ratio) && *finding.gain_ratio > 0) {
     const double gain = std::min(*finding.gain_ratio, kMostGain);
-    parts.push_back(Fill(Phrase::kWouldGain, language, Percent(gain).value_or(""),
-                         fmt::format("{:.2g}", 1 / (1 - gain))));
+    const double speed = 1 / (1 - gain);
+    std::string text = Fill(Phrase::kWouldSave, language, Percent(gain).value_or(""));
+    if (speed >= kTellingSpeed) {
+      text += Fill(Phrase::kAsFast, language, fmt::format("{:.2g}", speed));
+    }
+    parts.push_back(std::move(text));
   }
   return base::Join(parts, Text(Phrase::kListComma, language));
 }
@@ -269,7 +269,7 @@ Verdict VerdictOf(const Run& run, const Report& report, Language language) {
   if (bad) {
     verdict.severity = first->severity;
     verdict.worst = first;
-    const std::vector<const Advice*> advice = AdviceFor(*first, report.framework);
+    const std::vector<AdviceGroup> advice = GroupAdvice(*first, report.framework);
     if (!advice.empty()) verdict.advice = advice.front();
     verdict.text = Sentence(*first, language);
     if (!end.empty() && first->severity != Severity::kCritical) {
@@ -298,14 +298,16 @@ Verdict VerdictOf(const Run& run, const Report& report, Language language) {
   return verdict;
 }
 
-std::string FirstAdvice(const Verdict& verdict, const Report& report, Language language) {
-  if (verdict.advice == nullptr) return {};
-  const Advice& advice = *verdict.advice;
-  // Where the framework is not known, the advice is that for one of them.
-  const std::string to = report.framework.empty() && !advice.framework.empty()
-                             ? FrameworkWord(advice.framework) + ": "
-                             : std::string();
-  return to + std::string(Said(advice.text, language));
+std::string FirstAdvice(const Verdict& verdict, Language language) {
+  if (!verdict.advice) return {};
+  const std::string to = verdict.advice->frameworks;
+  return (to.empty() ? to : to + ": ") + std::string(Said(*verdict.advice->text, language));
+}
+
+std::string FirstCode(const Verdict& verdict) {
+  if (!verdict.advice || verdict.advice->with_code.size() != 1) return {};
+  const std::string& code = verdict.advice->with_code.front()->code;
+  return code.substr(0, code.find('\n'));
 }
 
 void AddVerdict(const Run& run, const Report& report, Page* page) {
@@ -329,11 +331,9 @@ void AddVerdict(const Run& run, const Report& report, Page* page) {
   if (verdict.worst == nullptr) return;
   const std::string cost = CostText(*verdict.worst, language);
   if (!cost.empty()) page->Paragraph(cost, "  ", "  ");
-  if (verdict.advice == nullptr) return;
-  const std::string& code = verdict.advice->code;
-  page->Paragraph(fmt::format("→ {} {}", FirstAdvice(verdict, report, language),
-                              code.substr(0, code.find('\n'))),
-                  "  ", "    ", Tint::kGreen);
+  if (!verdict.advice) return;
+  page->Paragraph(fmt::format("→ {} {}", FirstAdvice(verdict, language), FirstCode(verdict)), "  ",
+                  "    ", Tint::kGreen);
 }
 
 void AddFindings(const Run& run, const Report& report, Page* page) {

@@ -8,6 +8,7 @@
 
 #include "model/report.h"
 #include "model/run.h"
+#include "render/advice.h"
 #include "render/page.h"
 
 namespace epochmeter::render {
@@ -15,8 +16,6 @@ namespace epochmeter::render {
 // "WARNING".
 std::string_view SeverityWord(model::Severity severity, Language language);
 
-// "PyTorch" for "pytorch": as a framework writes itself.
-std::string FrameworkWord(const std::string& framework);
 // "[rank1 gpu1 data_starvation]".
 std::string RuleText(const model::Finding& finding);
 
@@ -29,11 +28,6 @@ FigureWords WordsOf(std::string_view name, double value);
 // Both: "wait 38 %".
 std::string NamedFigure(std::string_view name, double value);
 
-// What to change for the training's framework, and what holds for all; for each framework when the
-// training's is not known. Points into `finding`.
-std::vector<const model::Advice*> AdviceFor(const model::Finding& finding,
-                                            const std::string& framework);
-
 // "0.04 GPU-hours lost; without it 29 % less time (1.4 ×)"; empty when neither is known.
 std::string CostText(const model::Finding& finding, Language language);
 // "rank0 data_wait_s, +2.1 s to +93 s, steps 20, 21: data wait 38 %, steps 792".
@@ -45,13 +39,15 @@ struct Verdict {
   bool good = false;                      // judged, and nothing is wrong
   std::string text;                       // one sentence
   const model::Finding* worst = nullptr;  // null when nothing needs a change
-  const model::Advice* advice = nullptr;  // its first
+  std::optional<AdviceGroup> advice;      // its first
 };
 Verdict VerdictOf(const model::Run& run, const model::Report& report, Language language);
 
 // The first change without its code, and for which framework it is where that is not known; empty
 // when there is none.
-std::string FirstAdvice(const Verdict& verdict, const model::Report& report, Language language);
+std::string FirstAdvice(const Verdict& verdict, Language language);
+// The first line of its code; empty when there is none, or another for each framework.
+std::string FirstCode(const Verdict& verdict);
 
 size_t CountOf(const model::Report& report, model::Severity severity);
 

@@ -94,10 +94,10 @@ class MarkdownPage {
     if (verdict.worst == nullptr) return;
     const std::string cost = CostText(*verdict.worst, language());
     if (!cost.empty()) text_ += ">\n> " + MarkdownText(cost) + "\n";
-    if (verdict.advice == nullptr) return;
-    text_ += ">\n> → " + MarkdownText(FirstAdvice(verdict, report_, language()));
-    const std::string& code = verdict.advice->code;
-    if (!code.empty()) text_ += " " + MarkdownCode(code.substr(0, code.find('\n')));
+    if (!verdict.advice) return;
+    text_ += ">\n> → " + MarkdownText(FirstAdvice(verdict, language()));
+    const std::string code = FirstCode(verdict);
+    if (!code.empty()) text_ += " " + MarkdownCode(code);
     text_ += "\n";
   }
 
@@ -158,23 +158,27 @@ class MarkdownPage {
       add(Phrase::kEvidence, EvidenceText(run_, evidence, language()));
     }
     add(Phrase::kHowJudged, std::string(Said(finding.explanation, language())));
-    for (const model::Advice* advice : AdviceFor(finding, report_.framework)) AddAdvice(*advice);
+    for (const AdviceGroup& group : GroupAdvice(finding, report_.framework)) AddAdvice(group);
     text_ += "\n";
   }
 
-  void AddAdvice(const model::Advice& advice) {
-    const std::string to =
-        advice.framework.empty()
-            ? std::string()
-            : fmt::format(" ({})", MarkdownText(FrameworkWord(advice.framework)));
-    text_ += fmt::format("- {}{}{}{}\n", Word(Phrase::kChange), to, Word(Phrase::kColon),
-                         MarkdownText(Said(advice.text, language())));
-    if (advice.code.empty()) return;
-    // Indented as a part of the item; a fence that no line of the code can end.
+  void AddAdvice(const AdviceGroup& group) {
+    text_ += fmt::format("- {}{}{}{}\n", Word(Phrase::kChange), MarkdownText(group.To()),
+                         Word(Phrase::kColon), MarkdownText(Said(*group.text, language())));
+    for (const model::Advice* advice : group.with_code) {
+      if (group.with_code.size() > 1) {
+        text_ += fmt::format("\n  {}:\n", MarkdownText(FrameworkWord(*advice)));
+      }
+      AddCode(advice->code);
+    }
+  }
+
+  // Indented as a part of the item; a fence that no line of the code can end.
+  void AddCode(const std::string& code) {
     std::string fence = "```";
-    while (advice.code.find(fence) != std::string::npos) fence += '`';
+    while (code.find(fence) != std::string::npos) fence += '`';
     text_ += "  " + fence + "\n";
-    for (const std::string_view line : base::Split(advice.code, '\n')) {
+    for (const std::string_view line : base::Split(code, '\n')) {
       text_ += "  " + Plain(line) + "\n";
     }
     text_ += "  " + fence + "\n";

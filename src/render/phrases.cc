@@ -108,8 +108,8 @@ constexpr std::array<Row, kPhraseCount> kTexts = {{
     {"Evidence", "证据"},
     {"How it was judged", "判断依据"},
     {"{} lost", "损失 {}"},
-    {"a fix would save {} of the run's time ({}× as fast)",
-     "修复后可缩短 {} 的运行时间（速度为 {} 倍）"},
+    {"a fix would save {} of the run's time", "修复后可缩短 {} 的运行时间"},
+    {" ({}× as fast)", "（速度为 {} 倍）"},
     {"no rule knows why", "没有规则能说明原因"},
     {"no rule found anything to change", "没有规则发现需要修改之处"},
     {"nothing was recorded that could be judged", "没有可供判断的记录"},
@@ -143,7 +143,8 @@ constexpr std::array<Row, kPhraseCount> kTexts = {{
     {"GPU time (more: epochmeter bill)", "GPU 时间（详见 epochmeter bill）"},
     {"energy {}, measured in {} of the time", "能耗 {}，覆盖 {} 的时间"},
     {"cost {}, priced for {} of the time", "费用 {}，覆盖 {} 的时间"},
-    {"effective {}: productive time × {} {} (sampled in {} of it)", "有效 GPU 时间 {}：有效训练时间 × {} {}（采样覆盖 {}）"},
+    {"effective {}: productive time × {} {} (sampled in {} of it)",
+     "有效 GPU 时间 {}：有效训练时间 × {} {}（采样覆盖 {}）"},
 }};
 
 }  // namespace

@@ -166,6 +166,7 @@ std::vector<ColumnPlan> ProfilePlans(const std::vector<RunProfile>& profiles,
             const auto text = [&](double value) {
               return cores ? Cores(value).value_or("") : WordsOf(field, value).value;
             };
+            if (figure.runs == 1) return text(figure.p50);
             return text(figure.p50) + " / " + text(figure.p95);
           }
           return {};
@@ -204,7 +205,9 @@ std::string SumText(const std::vector<const RunRow*>& rows, Language language) {
 std::vector<std::string> UnreadableItems(const std::vector<RunRow>& rows) {
   std::vector<std::string> items;
   for (const RunRow& row : rows) {
-    if (!row.error.empty()) items.push_back(fmt::format("{}: {}", row.path, row.error));
+    if (row.error.empty()) continue;
+    const bool named = row.error.find(row.path) != std::string::npos;
+    items.push_back(named ? row.error : fmt::format("{}: {}", row.path, row.error));
   }
   return items;
 }

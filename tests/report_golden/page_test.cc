@@ -10,6 +10,7 @@
 #include "render/epoch_fold.h"
 #include "render/finding_text.h"
 #include "render/markdown.h"
+#include "render/run_table.h"
 #include "render/text.h"
 #include "tiny_findings.h"
 #include "tiny_run.h"
@@ -92,15 +93,32 @@ TEST(Verdict, LeadsWithTheWorstFindingAndItsFirstChange) {
   report.findings = testing::TinyFindings();
   render::Verdict verdict = render::VerdictOf(run, report, Language::kEnglish);
   EXPECT_EQ(verdict.severity, Severity::kCritical);
-  ASSERT_NE(verdict.advice, nullptr);
-  EXPECT_EQ(render::FirstAdvice(verdict, report, Language::kEnglish),
+  ASSERT_TRUE(verdict.advice);
+  EXPECT_EQ(render::FirstAdvice(verdict, Language::kEnglish),
             "PyTorch: Let the allocator grow its segments.");
   report.framework = "paddle";
   verdict = render::VerdictOf(run, report, Language::kChinese);
-  EXPECT_EQ(render::FirstAdvice(verdict, report, Language::kChinese), "按需分配。");
+  EXPECT_EQ(render::FirstAdvice(verdict, Language::kChinese), "按需分配。");
   report.framework = "tensorflow";
   verdict = render::VerdictOf(run, report, Language::kEnglish);
-  EXPECT_EQ(verdict.advice->framework, "");
+  EXPECT_EQ(render::FirstAdvice(verdict, Language::kEnglish), "Halve the batch.");
+  EXPECT_EQ(render::FirstCode(verdict), "");
+}
+
+TEST(Advice, WithTheSameWordsForAllIsSaidOnce) {
+  Finding finding;
+  const model::Message text = {"Do it.", "做。"};
+  finding.advice = {{.framework = "paddle", .text = text, .code = "a"},
+                    {.framework = "pytorch", .text = text, .code = "b"}};
+  const auto groups = render::GroupAdvice(finding, "");
+  ASSERT_EQ(groups.size(), 1U);
+  EXPECT_EQ(groups[0].frameworks, "");
+  EXPECT_EQ(groups[0].with_code.size(), 2U);
+  ASSERT_EQ(render::GroupAdvice(finding, "paddle").size(), 1U);
+  EXPECT_EQ(render::GroupAdvice(finding, "paddle")[0].with_code[0]->code, "a");
+  EXPECT_TRUE(render::GroupAdvice(finding, "tensorflow").empty());
+  finding.advice[1].text = {"Do that.", "做那个。"};
+  EXPECT_EQ(render::GroupAdvice(finding, "")[1].frameworks, "PyTorch");
 }
 
 TEST(Verdict, IsNotGoodWhereTheTrainingFailedOrNothingWasSeen) {
@@ -211,6 +229,51 @@ TEST(Findings, LetNoTextSteerATerminalOrAPage) {
   }
   EXPECT_TRUE(Has(page, "\n  ````\n  ```\n")) << page;
   EXPECT_TRUE(Has(page, "lo\\|ss&lt;b&gt;")) << page;
+}
+
+std::vector<model::RunRow> Rows() {
+  model::RunRow good;
+  good.path = "runs/a.emr";
+  good.name = "a | b\033[2J";
+  good.state = "exit 0";
+  good.duration_s = 60;
+  good.gpus = 2;
+  good.gpu_model = "NVIDIA H200";
+  good.utilization_ratio = 0.5;
+  good.gpu_s = 120;
+  good.waste_gpu_s = 60;
+  good.worst_rule = "data_starvation";
+  good.worst_severity = Severity::kWarning;
+  good.worst_title = {"The training waits", "训练在等待"};
+  model::RunRow bad;
+  bad.path = "runs/b.emr";
+  bad.error = "no valid header";
+  return {good, bad};
+}
+
+TEST(RunTable, TellsWhatItCanNotRead) {
+  const model::RunProfile profile{
+      .name = "a", .runs = 1, .figures = {{.field = "gpus", .runs = 1, .p50 = 2, .p95 = 2}}};
+  const std::string text = render::RenderRuns(Rows(), {profile}, {});
+  EXPECT_TRUE(Has(text, "1 runs, 0.033 GPU-h, 0.017 GPU-h of it brought nothing")) << text;
+  EXPECT_TRUE(Has(text, "2 × NVIDIA H200")) << text;
+  EXPECT_TRUE(Has(text, "WARNING The training waits")) << text;
+  EXPECT_TRUE(Has(text, "Not readable\n  runs/b.emr: no valid header\n")) << text;
+  EXPECT_FALSE(Has(text, "\033")) << text;
+  render::TextOptions chinese;
+  chinese.language = Language::kChinese;
+  EXPECT_TRUE(Has(render::RenderRuns(Rows(), {profile}, chinese), "警告 训练在等待"));
+}
+
+TEST(RunTable, OfNothingReadableIsNoTable) {
+  const std::string text = render::RenderRuns({Rows()[1]}, {}, {});
+  EXPECT_TRUE(Has(text, "0 runs")) << text;
+  EXPECT_TRUE(Has(text, "runs/b.emr: no valid header")) << text;
+}
+
+TEST(RunTable, KeepsACellOfMarkdownInItsCell) {
+  const std::string page = render::RenderRunsMarkdown(Rows(), {}, {});
+  EXPECT_TRUE(Has(page, "| a \\| b?\\[2J |")) << page;
 }
 
 TEST(Markdown, EscapesWhatBeginsAListOrAHeading) {
