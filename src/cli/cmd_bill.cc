@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <utility>
 
 #include "base/json_writer.h"
 #include "base/strings.h"
@@ -104,6 +105,7 @@ struct ManyBills {
 ManyBills BillsOf(const std::vector<FoundRun>& found, const Wanted& wanted, Output* csv) {
   ManyBills many;
   std::vector<const model::Bill*> bills;
+  bool first = true;  // the header of csv comes with the first that can be read
   for (const FoundRun& file : found) {
     many.files.push_back({.name = file.run_id});
     const base::Result<model::Run> run = runfile::OpenRun(file.path);
@@ -111,7 +113,7 @@ ManyBills BillsOf(const std::vector<FoundRun>& found, const Wanted& wanted, Outp
       many.files.back().error = run.error().Message();
       std::fputs(("epochmeter: " + run.error().Message() + "\n").c_str(), stderr);
     } else if (csv != nullptr) {
-      const base::Result<> written = WriteRun(wanted, *run, many.files.size() == 1, *csv);
+      const base::Result<> written = WriteRun(wanted, *run, std::exchange(first, false), *csv);
       if (!written.ok()) many.files.back().error = written.error().Message();
     } else {
       many.files.back().bill = diagnose::BuildReport(*run, wanted.report).bill;
