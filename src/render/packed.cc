@@ -9,12 +9,12 @@
 
 namespace epochmeter::render {
 
-base::Result<std::string> Gzip(std::string_view bytes) {
+base::Result<std::string> Gzip(std::string_view bytes, bool quick) {
   constexpr int kGzipWindow = 15 + 16;  // zlib's word for a gzip header
   constexpr int kMemoryLevel = 8;
   z_stream stream{};
-  if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, kGzipWindow, kMemoryLevel,
-                   Z_DEFAULT_STRATEGY) != Z_OK) {
+  if (deflateInit2(&stream, quick ? Z_BEST_SPEED : Z_DEFAULT_COMPRESSION, Z_DEFLATED, kGzipWindow,
+                   kMemoryLevel, Z_DEFAULT_STRATEGY) != Z_OK) {
     return base::Error{.what = "cannot compress the page",
                        .where = "zlib",
                        .why = "out of memory",

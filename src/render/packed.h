@@ -9,8 +9,9 @@
 
 namespace epochmeter::render {
 
-// One gzip member (RFC 1952). Fails only when memory does.
-base::Result<std::string> Gzip(std::string_view bytes);
+// One gzip member (RFC 1952). `quick` takes a third of the time and is about a seventh larger.
+// Fails only when memory does.
+base::Result<std::string> Gzip(std::string_view bytes, bool quick = false);
 
 // RFC 4648 with padding, on one line.
 std::string Base64(std::string_view bytes);

@@ -28,7 +28,9 @@ model::Message ThinningOf(const PageLimits& limits, bool curves_whole, bool step
                 "be seen.",
             .zh = "本页包含全部采样和全部步；数值按肉眼不可见的精度取整。"};
   }
-  const auto buckets = std::min<int64_t>(limits.curve_buckets, model::kCurveBuckets);
+  // Buckets are put together by whole numbers of them.
+  const int64_t merged = (model::kCurveBuckets + limits.curve_buckets - 1) / limits.curve_buckets;
+  const int64_t buckets = model::kCurveBuckets / merged;
   return {
       .en = fmt::format(
           "Long curves are thinned to {} parts of the run, of each of which the first, lowest, "
