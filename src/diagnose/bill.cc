@@ -2,11 +2,9 @@
 #include "diagnose/bill.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 #include <set>
-#include <tuple>
 #include <utility>
 
 #include "base/clock.h"
@@ -57,13 +55,23 @@ RanksOnDevice RanksOn(const Facts& facts, int32_t gpu, bool seen_in_use) {
   return {.ranks = std::move(unknown), .certain = false};
 }
 
+// What the driver calls it, under the keys that recordings and imports have; empty when not known.
+std::string NameOf(const EntityDef* gpu) {
+  if (gpu == nullptr) return {};
+  for (const std::string_view key : {"model_name", "model", "name"}) {
+    const std::string_view name = Find(gpu->attributes, key);
+    if (!name.empty()) return std::string(name);
+  }
+  return {};
+}
+
 std::vector<Device> DevicesOf(const Facts& facts) {
   std::vector<Device> devices;
   const std::set<int32_t> used = UsedGpus(facts.run());
   for (const model::GpuStats& gpu : facts.report().gpus) {
     if (!gpu.of_job.value_or(true)) continue;
     Device device{.gpu = gpu.gpu, .entity = EntityOf(facts.run(), gpu)};
-    if (device.entity != nullptr) device.name = Find(device.entity->attributes, "name");
+    device.name = NameOf(device.entity);
     device.on = RanksOn(facts, gpu.gpu, used.contains(gpu.gpu));
     devices.push_back(std::move(device));
   }
@@ -123,7 +131,6 @@ class Builder {
     bill.devices = static_cast<int64_t>(devices.size());
     bill.rates = rates_;
     for (const Device& device : devices) AddDevice(device, &bill);
-    told_.devices = devices.size();
     Close(&bill);
     return bill;
   }

@@ -14,7 +14,6 @@ namespace epochmeter::diagnose {
 // Counted while the bill was made.
 struct BillFacts {
   int64_t restarts = 0;
-  size_t devices = 0;
   size_t shared = 0;                          // devices that several ranks are on
   size_t uncertain = 0;                       // devices of which it is not known who uses them
   size_t untold_ranks = 0;                    // ranks that told no steps, epochs and phases
