@@ -106,7 +106,8 @@ constexpr auto kTable = std::to_array<LimitDef>({
     {"invisible_memory.info_ratio", 0.03, "1",
      "memory in use beside the allocator, by the device's; own choice, above contexts and buffers "
      "of collectives (0.5 to 1.5 %)"},
-    {"invisible_memory.warning_ratio", 0.15, "1", "the same, from where it is a warning; own choice"},
+    {"invisible_memory.warning_ratio", 0.15, "1",
+     "the same, from where it is a warning; own choice"},
     {"io_bound.stalled_ratio", 0.1, "1",
      "share of time in which all tasks waited for I/O (PSI full); own choice"},
     {"io_bound.utilization_ratio", 0.5, "1",

@@ -18,7 +18,8 @@ using model::Finding;
 using model::Severity;
 
 constexpr size_t kFewestSteps = 10;
-constexpr double kBusyRatio = 0.9;  // a GPU at this utilisation does not wait
+constexpr size_t kMostFindings = 8;  // of ranks one by one
+constexpr double kBusyRatio = 0.9;   // a GPU at this utilisation does not wait
 
 struct Waiting {
   size_t steps = 0;
@@ -105,6 +106,25 @@ Finding Judged(const Facts& facts, const RankFacts& rank, const Waiting& waiting
   return finding;
 }
 
+// With many ranks that wait, the worst speaks for all.
+void Fold(std::vector<Finding>* findings) {
+  if (findings->size() <= kMostFindings) return;
+  const auto worst =
+      std::max_element(findings->begin(), findings->end(), [](const Finding& a, const Finding& b) {
+        return a.evidence.front().values.front().second < b.evidence.front().values.front().second;
+      });
+  double lost_gpu_s = 0;
+  for (const Finding& finding : *findings) lost_gpu_s += finding.lost_gpu_s.value_or(0);
+  Finding folded = std::move(*worst);
+  if (lost_gpu_s > 0) folded.lost_gpu_s = lost_gpu_s;
+  const auto others = Say(" So do {} other ranks; this one waits longest.",
+                          "另有 {} 个 rank 也在等待，该 rank 最久。", findings->size() - 1);
+  folded.explanation.en += others.en;
+  folded.explanation.zh += others.zh;
+  findings->clear();
+  findings->push_back(std::move(folded));
+}
+
 Judgement Judge(const Facts& facts) {
   Judgement judgement;
   bool any = false;
@@ -115,6 +135,7 @@ Judgement Judge(const Facts& facts) {
     if (waiting.Ratio() < facts.limits()["data_starvation.info_ratio"]) continue;
     judgement.findings.push_back(Judged(facts, rank, waiting));
   }
+  Fold(&judgement.findings);
   if (any) return judgement;
   return NotApplicable(
       Say("no rank tells how long its steps wait for data, in at least {} steps "

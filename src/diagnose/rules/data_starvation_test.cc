@@ -40,6 +40,19 @@ TEST(DataStarvation, OnlyRemarksWhereTheGpuIsBusyAllTheSame) {
   EXPECT_EQ(SeverityOf(run.Judge(kRule)), "info");
 }
 
+TEST(DataStarvation, TheWorstOfManyRanksSpeaksForAll) {
+  TestRun run(60);
+  for (int32_t rank = 0; rank < 12; ++rank) {
+    run.Train({.rank = rank, .gpus = std::to_string(rank), .data_wait_s = [rank](int) {
+                 return rank == 7 ? 0.06 : 0.04;
+               }});
+  }
+  const auto findings = run.Judge(kRule);
+  ASSERT_EQ(SeverityOf(findings), "warning");
+  EXPECT_EQ(findings[0].rank, 7);
+  EXPECT_NE(findings[0].explanation.en.find("11 other ranks"), std::string::npos);
+}
+
 TEST(DataStarvation, CannotJudgeWithoutWaitingTimes) {
   TestRun run(60);
   run.Train({.data_wait_s = {}});
