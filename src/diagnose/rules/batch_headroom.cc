@@ -17,7 +17,8 @@ namespace {
 
 using model::Finding;
 
-constexpr double kFill = 0.9;  // of the device that a larger batch may fill
+constexpr double kMostTimes = 10;  // beyond, the figure says nothing more
+constexpr double kFill = 0.9;      // of the device that a larger batch may fill
 
 struct Headroom {
   int32_t gpu = 0;
@@ -60,11 +61,12 @@ Finding Found(const RankFacts& rank, const Headroom& headroom) {
   finding.gpu = headroom.gpu;
   finding.confidence = 0.8;
   finding.summary =
-      Say("{} used {} of its GPU's {} at the most ({}): a batch about {} times as large would fit.",
-          "{} 最多使用了 GPU 的 {} / {}（{}）：约 {} 倍的批次也能容纳。", rank.name,
+      Say("{} used {} of its GPU's {} at the most ({}): a batch at least {:.0f} times as large "
+          "would fit.",
+          "{} 最多使用了 GPU 的 {} / {}（{}）：至少 {:.0f} 倍的批次也能容纳。", rank.name,
           SayBytes(headroom.Used()), SayBytes(headroom.limit_bytes),
           SayPercent(headroom.Used() / headroom.limit_bytes),
-          SayNumber(std::floor(std::max(1.0, headroom.Times()))));
+          std::floor(std::clamp(headroom.Times(), 1.0, kMostTimes)));
   finding.explanation = Say(
       "If what a step needs grows with the batch, to nine tenths of the device. Where the GPU is "
       "busy already a larger batch gains little; a smaller GPU would do as well.",
