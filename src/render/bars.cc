@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "render/columns.h"
+#include "render/fill.h"
 #include "render/units.h"
 
 namespace epochmeter::render {

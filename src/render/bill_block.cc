@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/strings.h"
 #include "render/bill_text.h"
+#include "render/fill.h"
 #include "render/units.h"
 
 namespace epochmeter::render {

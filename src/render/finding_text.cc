@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/strings.h"
 #include "render/columns.h"
+#include "render/fill.h"
 #include "render/units.h"
 
 namespace epochmeter::render {

@@ -2,11 +2,8 @@
 // Fixed texts of the renderers in each language. A new language is one column in phrases.cc.
 #pragma once
 
-#include <fmt/core.h>
-
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 
 namespace epochmeter::render {
@@ -58,7 +55,6 @@ enum class Phrase : uint8_t {
   kNotMeasured,
   kFindings,
   kFiles,
-  kUnknown,
   kLastEpoch,
   kPowerIntegral,
   kAnd,
@@ -120,9 +116,7 @@ enum class Phrase : uint8_t {
   kNothingToJudge,
   kRulesNotApplicable,
   kMoreRows,
-  kFurtherFindings,
   kKeyFigures,
-  kVerdict,
   kIncompleteShort,
   kRanksMore,
   kRaised,
@@ -152,11 +146,5 @@ enum class Phrase : uint8_t {
 inline constexpr int kPhraseCount = static_cast<int>(Phrase::kEffective) + 1;
 
 std::string_view Text(Phrase phrase, Language language);
-
-// The text with the arguments in its places, as fmt does it.
-template <typename... Args>
-std::string Fill(Phrase phrase, Language language, const Args&... args) {
-  return fmt::vformat(Text(phrase, language), fmt::make_format_args(args...));
-}
 
 }  // namespace epochmeter::render
