@@ -16,7 +16,8 @@ extern const ExporterDef kBillCsv;
 
 std::span<const ExporterDef* const> Exporters() {
   static constexpr std::array<const ExporterDef*, 8> kAll = {
-      &kReportJson, &kReportCsv, &kReportJsonl, &kFindingsCsv, &kSeriesCsv, &kSeriesJsonl, &kBillJson, &kBillCsv};
+      &kReportJson, &kReportCsv,   &kReportJsonl, &kFindingsCsv,
+      &kSeriesCsv,  &kSeriesJsonl, &kBillJson,    &kBillCsv};
   return kAll;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// M4 thinning: of each bucket of samples the first, lowest, highest and last survive. A line through
-// these lights the pixels that a line through all samples would, so that spikes are never lost.
+// M4 thinning: of each bucket of samples the first, lowest, highest and last survive. A line
+// through these lights the pixels that a line through all samples would, so that spikes are never
+// lost.
 #pragma once
 
 #include <algorithm>
