@@ -38,7 +38,7 @@ TEST(Arguments, UnknownFlagNamesTheNearest) {
 }
 
 TEST(Arguments, SurplusWordsAreRefused) {
-  EXPECT_FALSE(ParseArguments(kReportCommand, {"a.emr", "b.emr"}).ok());
+  EXPECT_FALSE(ParseArguments(kDumpCommand, {"a.emr", "b.emr"}).ok());
   EXPECT_FALSE(ParseArguments(kImportCommand, {"recording", "folder", "other"}).ok());
   EXPECT_FALSE(ParseArguments(kImportCommand, {}).ok());
 }
