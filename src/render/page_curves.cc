@@ -5,6 +5,7 @@
 #include "base/strings.h"
 #include "model/entity_name.h"
 #include "model/m4.h"
+#include "model/rank_events.h"
 #include "render/curve_ceiling.h"
 #include "render/page_numbers.h"
 #include "render/page_parts.h"
@@ -73,6 +74,33 @@ std::string LabelOf(const model::EntityDef& entity, const std::string& name) {
   return "GPU " + std::to_string(model::GpuIndex(entity));
 }
 
+bool IsProcessWithoutRank(const model::EntityDef& entity) {
+  return entity.scope == model::Scope::kRank && model::Find(entity.labels, "rank").empty() &&
+         !model::Find(entity.labels, "pid").empty() && model::Find(entity.labels, "device").empty();
+}
+
+// The names of a page's owners: a process without a rank, "pid:4711" to the recorder, is called as
+// the page calls who trains in it, so that its memory stands beside its steps.
+std::vector<std::string> OwnerNames(const model::Run& run, std::vector<std::string> names) {
+  std::vector<size_t> processes;
+  for (size_t i = 0; i < run.entities.size(); ++i) {
+    if (IsProcessWithoutRank(run.entities[i])) processes.push_back(i);
+  }
+  if (processes.empty()) return names;
+  const std::vector<model::RankEvents> ranks = model::SplitByRank(run);
+  for (const model::RankEvents& rank : ranks) {
+    if (rank.rank) continue;
+    const bool alone = !rank.pid && ranks.size() == 1 && processes.size() == 1;
+    for (const size_t i : processes) {
+      const auto pid = base::ParseInt(model::Find(run.entities[i].labels, "pid"));
+      if (alone || (rank.pid && pid == rank.pid)) {
+        names[i] = model::ProcessName(rank.rank, rank.pid);
+      }
+    }
+  }
+  return names;
+}
+
 void WriteIndex(std::string_view key, std::string_view label, base::JsonWriter* json) {
   json->Field(key, base::ParseInt(label));
 }
@@ -83,6 +111,7 @@ bool WriteCurves(const model::Run& run, const model::Report& report, int64_t mos
                  base::JsonWriter* json) {
   const PageClock clock(run);
   const std::vector<std::string> names = model::UniqueEntityNames(run.entities);
+  const std::vector<std::string> owners = OwnerNames(run, names);
   const CurveCeilings ceilings(run, report);
   bool all = true;
   json->Key("curves").BeginArray();
@@ -96,8 +125,9 @@ bool WriteCurves(const model::Run& run, const model::Report& report, int64_t mos
         Pack(keep ? curve.points : Thin(curve, merge * curve.bucket_ns), curve.resolution, clock);
     all = all && curve.exact && keep;
     json->BeginObject()
-        .Field("entity", names[curve.entity])
-        .Field("label", LabelOf(entity, names[curve.entity]))
+        .Field("entity", owners[curve.entity])
+        .Field("alias", names[curve.entity])
+        .Field("label", LabelOf(entity, owners[curve.entity]))
         .Field("scope", model::ScopeName(entity.scope));
     WriteIndex("gpu", model::Find(entity.labels, "gpu"), json);
     WriteIndex("rank", model::Find(entity.labels, "rank"), json);

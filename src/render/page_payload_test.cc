@@ -54,6 +54,20 @@ TEST(PagePayload, CurvesReadBackWithinTheirStep) {
   }
 }
 
+TEST(PagePayload, MemoryOfTheOnlyProcessIsNamedAsItsSteps) {
+  MadeRun made(10);
+  model::Event step{
+      .t_ns = made.run.span.begin_ns + 1, .kind = model::EventKind::kStep, .epoch = 0, .step = 1};
+  step.fields.push_back({.key = "duration_s", .value = 0.5});
+  made.run.steps[model::ProcessKey()].Add(step);
+  const model::EntityId process = made.Entity(model::Scope::kRank, "pid:4711", {{"pid", "4711"}});
+  made.Curve(
+      process, "allocated_bytes", "By", [](int) { return 1e9; }, 10);
+  const json payload = Payload(made);
+  EXPECT_EQ(payload["curves"][0]["entity"], payload["ranks"][0]["name"]);
+  EXPECT_EQ(payload["curves"][0]["alias"], "pid:4711");
+}
+
 TEST(PagePayload, LeavesOutWhatALineDoesNotNeedAndKeepsHoles) {
   MadeRun made(10);
   const model::EntityId host = made.Entity(model::Scope::kHost, "host", {});

@@ -26,11 +26,13 @@ export function chartOfSeries(series: string): Chart | undefined {
     const chart = chartFor(name);
     if (chart) return chart;
   }
+  const called = page.run.curve(entity, field);
+  if (called && called.key !== series) return chartOfSeries(called.key);
   const near = page.run.curves.find((curve) => curve.entity === entity &&
     (curve.field.startsWith(stem) || field.startsWith(curve.field.replace(/_ratio$/, ''))));
   if (near) return chartFor(near.key);
   // A phase, or what else only its rank is known of: the steps about it.
-  return entity.startsWith('rank') ? chartFor(`${entity} duration_s`) : undefined;
+  return page.run.ranks.some((rank) => rank.name === entity) ? chartFor(`${entity} duration_s`) : undefined;
 }
 
 // Zooms to the interval with some room about it, and brings the chart into sight.

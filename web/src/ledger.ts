@@ -3,7 +3,7 @@
 // framework + others. What can't be told apart stays together, with the reason beside it.
 import { t as say, TextKey } from './i18n';
 import { page } from './page';
-import { Curve, valueAt } from './run';
+import { Curve, lastBefore, valueAt } from './run';
 import { reachOf } from './curve_lines';
 
 export interface Part {
@@ -97,25 +97,47 @@ function takeFramework(build: Builder, gpu: number, time: number): number | null
   return reserved ?? allocated;
 }
 
-function takeProcesses(build: Builder, gpu: number, time: number, framework: number): boolean {
-  const of = (field: string): number | null => at(page.run.curve(`gpu${gpu}`, field), time);
+const slackOf = (used: number): number => Math.max(used * 0.01, 16e6);
+
+// Processes may be read far less often than the device. What was read while the device held another
+// amount says nothing of this instant; null then.
+function heldAt(gpu: number, field: string, time: number): number | null {
+  const curve = page.run.curve(`gpu${gpu}`, field);
+  const device = page.run.curve(`gpu${gpu}`, 'memory_used_bytes');
+  const value = at(curve, time);
+  if (!curve || value === null) return null;
+  const points = curve.points();
+  const before = lastBefore(points.t, time);
+  const around = [before, before + 1].filter((i) => points.v[i] === value);
+  const used = at(device, time) ?? 0;
+  const like = (i: number): boolean =>
+    Math.abs((at(device, points.t[i] as number) ?? -Infinity) - used) <= slackOf(used);
+  return around.length === 2 || around.some(like) ? value : null;
+}
+
+function takeProcesses(build: Builder, gpu: number, time: number, told: number | null): boolean {
+  const of = (field: string): number | null => heldAt(gpu, field, time);
+  const framework = told ?? 0;
+  const earlier = at(page.run.curve(`gpu${gpu}`, 'own_memory_bytes'), time) !== null;
   const own = of('own_memory_bytes');
   const others = of('others_memory_bytes');
   const all = of('process_memory_bytes');
   if (own !== null) {
-    build.take('outside', 'ledgerNonFramework', own - framework);
+    build.take('outside', told === null ? 'ledgerOwn' : 'ledgerNonFramework', own - framework);
     if (others !== null) build.take('others', 'ledgerOthers', others);
     else if (all !== null) build.take('others', 'ledgerOthers', all - own);
     else build.lack('others', 'ledgerOthers', say('noProcesses'));
     return true;
   }
   if (all !== null) {
-    build.take('outside', 'ledgerProcesses', all - framework, say('processesTogether'));
+    build.take('outside', told === null ? 'ledgerAllProcesses' : 'ledgerProcesses', all - framework,
+      say('processesTogether'));
     build.lack('others', 'ledgerOthers', say('processesTogether'));
     return true;
   }
-  build.lack('outside', 'ledgerNonFramework', say('noProcesses'));
-  build.lack('others', 'ledgerOthers', say('noProcesses'));
+  const why = say(earlier ? 'processesEarlier' : 'noProcesses');
+  build.lack('outside', 'ledgerNonFramework', why);
+  build.lack('others', 'ledgerOthers', why);
   return false;
 }
 
@@ -128,7 +150,7 @@ export function ledgerOf(gpu: number, time: number): Ledger {
       absent: [{ id: 'used', label: 'ledgerUsed', value: null, why: say('noUsed') }] };
   }
   const build = new Builder(used);
-  const framework = takeFramework(build, gpu, time) ?? 0;
+  const framework = takeFramework(build, gpu, time);
   const told = takeProcesses(build, gpu, time, framework);
   const slack = Math.max(used * 0.005, 1e6);
   let remark = '';

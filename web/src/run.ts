@@ -71,6 +71,10 @@ export class Run {
       if (other === undefined) this.byKey.set(curve.key, curve);
       else this.apart(other, curve);
     }
+    for (const curve of this.curves) {
+      const key = `${curve.alias ?? curve.entity} ${curve.field}`;
+      if (!this.byKey.has(key)) this.byKey.set(key, curve);
+    }
     const told = Number(payload.duration_ms);
     this.duration = Number.isFinite(told) && told > 0 ? told : 1;
   }

@@ -14,6 +14,7 @@ export interface Message {
 
 export interface CurvePayload {
   entity: string;
+  alias?: string;  // what evidence may call the entity
   label: string;
   scope: string;
   gpu: Maybe<number>;

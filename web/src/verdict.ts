@@ -27,7 +27,7 @@ function others(findings: Finding[], skip: number): HTMLElement | null {
   const rest = findings.slice(skip, skip + MOST_OTHERS);
   if (!rest.length) return null;
   const more = findings.length - skip - rest.length;
-  return h('ul', { class: 'others' },
+  return h('ul', { class: 'more-findings' },
     rest.map((finding, i) => h('li', { class: finding.severity },
       icon(finding.severity),
       h('a', { href: `#finding-${skip + i}` },
