@@ -108,7 +108,8 @@ bool HasSmallerBatch(const std::vector<RankValue>& batches, const std::vector<do
 }
 
 // Ranks that wait keep their GPU busy with little power for it: with the same power at very
-// different utilisation, the difference is waiting and not work.
+// different utilisation, the difference is waiting and not work. With clearly less of both a rank
+// has less to do, and nobody waits for it: an imbalance.
 bool DrawsTheSame(const std::vector<RankValue>& powers, const std::vector<double>& others,
                   size_t rank) {
   for (size_t i = 0; i < powers.size(); ++i) {
@@ -144,13 +145,14 @@ std::vector<HeldUpBy> ByUtilization(const Facts& facts, double least) {
                                          kPersistent * static_cast<double>(seen->second.parts)) {
       continue;
     }
-    const bool same = powers.size() > 1 && DrawsTheSame(powers, other_powers, values[i].rank);
+    const bool told = powers.size() > 1;
+    if (told && !DrawsTheSame(powers, other_powers, values[i].rank)) continue;
     found.push_back({.rank = values[i].rank,
                      .sign = WaitSign::kUtilization,
                      .own = values[i].value,
                      .others = others[i],
                      .held_ratio = std::min(1.0, gap),
-                     .confidence = same ? 0.95 : 0.75,
+                     .confidence = told ? 0.95 : 0.75,
                      .since_start = seen->second.at_start});
   }
   return found;

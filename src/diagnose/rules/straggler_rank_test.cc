@@ -64,6 +64,18 @@ TEST(StragglerRank, ARankWithASmallBatchIsAnImbalance) {
   EXPECT_EQ(SeverityOf(run.Judge(kRule)), "none");
 }
 
+TEST(StragglerRank, AGpuThatDrawsFarLessHasLessToDo) {
+  TestRun run(45);
+  const std::vector<double> utilization = {0.44, 0.86};
+  const std::vector<double> power_w = {231, 505};
+  for (int32_t rank = 0; rank < 2; ++rank) {
+    run.Constant(run.Gpu(rank), model::gpu::kUtilization, 1, utilization[rank]);
+    run.Constant(run.Gpu(rank), model::gpu::kPower, 1, power_w[rank]);
+    run.Train({.rank = rank, .gpus = std::to_string(rank)});
+  }
+  EXPECT_EQ(SeverityOf(run.Judge(kRule)), "none");
+}
+
 TEST(StragglerRank, NamesTheRankThatWaitsForItsData) {
   TestRun run(45);
   for (int32_t rank = 0; rank < 4; ++rank) {
