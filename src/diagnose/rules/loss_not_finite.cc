@@ -170,8 +170,10 @@ void AddGpuEvidence(const Facts& facts, const Story& story, Finding* finding) {
   const model::EntityDef* gpu = facts.Gpu(index);
   const model::Curve* power = facts.GpuCurve(index, "power_w");
   if (gpu == nullptr || power == nullptr) return;
-  const Interval around{.begin_ns = story.First().t_ns - kGpuBeforeNs,
-                        .end_ns = story.First().t_ns + kGpuAfterNs};
+  const Interval recorded = facts.run().Recorded();
+  const Interval around{.begin_ns = std::max(story.First().t_ns - kGpuBeforeNs, recorded.begin_ns),
+                        .end_ns = std::min(story.First().t_ns + kGpuAfterNs, recorded.end_ns)};
+  if (around.end_ns <= around.begin_ns) return;
   Evidence evidence{.series = facts.SeriesName(*power), .interval = around};
   for (const std::string_view field :
        {"power_w", "temperature_c", "utilization_ratio", "memory_used_bytes"}) {

@@ -42,6 +42,19 @@ TEST(LossNotFinite, CriticalFromTheFirstStepOnWhenItStaysSo) {
   EXPECT_NE(findings[0].summary.en.find("step 151"), std::string::npos);
 }
 
+TEST(LossNotFinite, LooksAtTheGpuOnlyWhileItWasRecorded) {
+  TestRun run(20);
+  run.Constant(run.Gpu(0), model::gpu::kPower, 1, 400);
+  run.Train({.epochs = 1, .loss = [](int) { return kNan; }});
+  const auto findings = run.Judge(kRule);
+  ASSERT_EQ(SeverityOf(findings), "critical");
+  ASSERT_EQ(findings[0].evidence.size(), 2U);
+  const model::Interval loss = findings[0].evidence[0].interval;
+  const model::Interval gpu = findings[0].evidence[1].interval;
+  // The first step ends 1.6 s into the run, so that ten seconds before it are not there.
+  EXPECT_NEAR(static_cast<double>(loss.begin_ns - gpu.begin_ns) / 1e9, 1.6, 0.2);
+}
+
 TEST(LossNotFinite, InfinityCountsAsWellAndALastStepIsEnough) {
   TestRun run(60);
   run.Train({.loss = [](int step) { return step < 399 ? 1.0 : kInf; }});
