@@ -27,7 +27,25 @@ std::string_view Weakest(const std::vector<std::string>& sources) {
   return {};
 }
 
-void AddTime(const BillFacts& told, const Bill& bill, std::vector<Message>* notes) {
+// Checkpoints that a rule saw but nobody told of stand under the steps that they hold up.
+void AddCheckpoints(const std::vector<model::Finding>& findings, const Bill& bill,
+                    std::vector<Message>* notes) {
+  if (bill.total.Of(TimeUse::kCheckpoint).ns > 0) return;
+  for (const model::Finding& finding : findings) {
+    if (finding.rule != "checkpoint_stall" || !finding.lost_gpu_s) continue;
+    notes->push_back(
+        Say("Checkpoints of about {} were seen by their pauses (checkpoint_stall). The training "
+            "did not tell of them, so they count as productive or idle; with "
+            "epochmeter.phase('checkpoint') around the save they have a line of their own.",
+            "根据停顿推断出约 {} 的检查点保存（checkpoint_stall）。训练没有报告它们，因此计入"
+            "有效训练或步间空闲；用 epochmeter.phase('checkpoint') 包住保存代码即可单独列出。",
+            SaySeconds(*finding.lost_gpu_s)));
+    return;
+  }
+}
+
+void AddTime(const BillFacts& told, const Bill& bill, const std::vector<model::Finding>& findings,
+             std::vector<Message>* notes) {
   if (bill.devices == 0) {
     notes->push_back(
         Say("No GPU and no training process is known in this run, so there is no time "
@@ -55,6 +73,7 @@ void AddTime(const BillFacts& told, const Bill& bill, std::vector<Message>* note
                          "有 {} 个进程没有报告步、轮次或阶段，其时间用途未知。",
                          told.untold_ranks));
   }
+  AddCheckpoints(findings, bill, notes);
   if (told.restarts > 0) {
     notes->push_back(
         Say("The training was restarted {} time(s) before it had ended. Steps that "
@@ -184,7 +203,7 @@ void SetSources(const BillFacts& told, Bill* bill) {
 
 std::vector<Message> BillNotes(const Facts& facts, const BillFacts& told, const Bill& bill) {
   std::vector<Message> notes;
-  AddTime(told, bill, &notes);
+  AddTime(told, bill, facts.report().findings, &notes);
   AddDevices(facts, told, bill, &notes);
   AddActivity(bill, &notes);
   AddEnergy(bill, &notes);

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -100,6 +101,28 @@ TEST(Bill, StepsThatARestartThrewAwayAreRepeatedWork) {
   EXPECT_NEAR(SecondsOf(bill.total, TimeUse::kProductive), 12, 1e-9);
   EXPECT_NEAR(SecondsOf(bill.total, TimeUse::kStartUp), 2, 1e-9);
   EXPECT_NE(bill.notes.front().en.find("restarted 1 time"), std::string::npos);
+}
+
+TEST(Bill, SaysWhereCheckpointsStandThatOnlyARuleSaw) {
+  TestRun run(60);
+  run.Gpu(0);
+  run.Constant(run.Gpu(0), model::gpu::kUtilization, 1, 0.9);
+  run.Train({.epochs = 1});
+  const Facts& facts = run.Finish();
+  model::Report report = facts.report();
+  const auto notes = [&] {
+    const Facts with(facts.run(), report, facts.limits());
+    const std::vector<model::Message> said = MakeBill(with, {}).notes;
+    return std::count_if(said.begin(), said.end(), [](const model::Message& note) {
+      return note.en.find("Checkpoints of about 17.0 s") != note.en.npos;
+    });
+  };
+  EXPECT_EQ(notes(), 0);
+  model::Finding seen;
+  seen.rule = "checkpoint_stall";
+  seen.lost_gpu_s = 17.0;
+  report.findings.push_back(seen);
+  EXPECT_EQ(notes(), 1);
 }
 
 TEST(Bill, ASecondTrainingAfterTheEndOfTheFirstRepeatsNothing) {

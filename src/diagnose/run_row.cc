@@ -162,7 +162,10 @@ void SetWaste(const Report& report, RunRow* row) {
     row->gpu_s = base::SecondsFromNs(report.bill->total.total_ns);
     int64_t wasted_ns = 0;
     for (const TimeUse use : kWasted) wasted_ns += report.bill->total.Of(use).ns;
-    row->waste_gpu_s = base::SecondsFromNs(wasted_ns);
+    // Where nobody told what any of the time went to, nothing is known of waste either.
+    if (report.bill->total.Of(TimeUse::kUnknown).ns < report.bill->total.total_ns) {
+      row->waste_gpu_s = base::SecondsFromNs(wasted_ns);
+    }
   }
   for (const model::Finding& finding : report.findings) {
     row->criticals += finding.severity == Severity::kCritical ? 1 : 0;

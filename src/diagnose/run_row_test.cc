@@ -69,6 +69,16 @@ TEST(RunRow, TakesGpusOfTheJobOnly) {
   EXPECT_NEAR(*row.utilization_ratio, 0.3, 1e-12);
 }
 
+TEST(RunRow, KnowsNoWasteWhereNothingWasTold) {
+  model::Report report;
+  report.bill.emplace();
+  report.bill->total.total_ns = 16'000'000'000;
+  report.bill->total.uses[static_cast<size_t>(model::TimeUse::kUnknown)].ns = 16'000'000'000;
+  const RunRow row = RowOf({}, report);
+  EXPECT_DOUBLE_EQ(*row.gpu_s, 16);
+  EXPECT_FALSE(row.waste_gpu_s);
+}
+
 TEST(RunRow, CountsNoLossTwice) {
   model::Report report;
   report.bill.emplace();
