@@ -290,13 +290,29 @@ std::optional<std::pair<Scope, std::string>> FindField(const PictureMaker& maker
   return {};
 }
 
+// What a person may choose from, on lines of their own: a run has hundreds.
+std::string ListOfNames(const std::vector<std::string>& names) {
+  std::string list;
+  std::string_view scope;
+  for (const std::string& name : names) {
+    const size_t dot = name.find('.');
+    const std::string_view of =
+        std::string_view(name).substr(0, dot == std::string::npos ? 0 : dot);
+    const bool follows = !list.empty() && of == scope;
+    list += follows ? ", " : "\n  ";
+    list += name;
+    scope = of;
+  }
+  return list;
+}
+
 base::Error Unknown(const model::Run& run, const model::Report& report, const std::string& name) {
   std::vector<std::string> names = PictureNames(run, report);
   const std::optional<std::string> near = base::NearestWord(name, names);
   return {.what = "no chart " + name,
           .where = "",
           .why = near ? "did you mean " + *near + "?" : "",
-          .what_to_do = "this run has: " + base::Join(names, ", ")};
+          .what_to_do = "this run has:" + ListOfNames(names) + "\n"};
 }
 
 }  // namespace
