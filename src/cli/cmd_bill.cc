@@ -149,6 +149,14 @@ std::string ManyAsJson(const std::vector<FoundRun>& found, const ManyBills& many
 int BillOfFolder(const Arguments& arguments, const Wanted& wanted, const std::string& folder) {
   const base::Result<std::vector<FoundRun>> found = FindRuns(folder);
   if (!found.ok()) return Fail(arguments, found.error(), kExitUnreadable);
+  if (found->empty()) {
+    return Fail(arguments,
+                {.what = "no run",
+                 .where = folder,
+                 .why = "",
+                 .what_to_do = "record one with 'epochmeter run -- COMMAND'"},
+                kExitUnreadable);
+  }
   const std::optional<std::string> path = arguments.Value("output");
   if (path && (base::EndsWith(*path, ".emr") || base::EndsWith(*path, ".emr.tail"))) {
     return Fail(arguments,

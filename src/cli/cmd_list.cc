@@ -13,6 +13,7 @@
 #include "collect/sources.h"
 #include "export/exporters.h"
 #include "ingest/importers.h"
+#include "render/columns.h"
 #include "runfile/run_reader.h"
 
 namespace epochmeter::cli {
@@ -174,10 +175,11 @@ int RunLs(const Arguments& arguments) {
         .Field("duration_s", row.duration_s)
         .Field("state", row.state);
     json.Field("command", row.command).Field("error", row.error).EndObject();
-    text += fmt::format("{:<46} {:<19} {:>12} {:<10} {}\n", found.run_id, row.started,
-                        row.duration_s ? base::FormatDuration(*row.duration_s) : "-",
-                        row.error.empty() ? row.state : "unreadable",
-                        row.error.empty() ? row.command : row.error);
+    // Names and commands are of others: nothing in them may move the terminal's cursor.
+    text += fmt::format("{:<46} {:<19} {:>12} {:<10} {}\n", render::Plain(found.run_id),
+                        row.started, row.duration_s ? base::FormatDuration(*row.duration_s) : "-",
+                        row.error.empty() ? render::Plain(row.state) : "unreadable",
+                        render::Plain(row.error.empty() ? row.command : row.error));
   }
   if (arguments.json()) {
     PrintJson(json.EndArray().EndObject().text());

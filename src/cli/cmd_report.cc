@@ -115,7 +115,7 @@ base::Result<> WriteFormat(const Arguments& arguments, const OpenedRun& opened,
     return base::Error{.what = "unknown format " + format,
                        .where = "",
                        .why = "",
-                       .what_to_do = "use text, md, html, svg, png, json, csv or jsonl",
+                       .what_to_do = "use text, md, html, svg, png, json, jsonl, csv or findings",
                        .code = kUsageError};
   }
   EPM_ASSIGN(const auto output,

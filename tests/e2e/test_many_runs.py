@@ -108,3 +108,20 @@ def test_a_thousand_runs(tool, folder):
     figures = profiles[0]["figures"]
     assert profiles[0]["runs"] == figures["utilization_ratio"]["runs"] == 1000
     assert figures["duration_s"]["p50"] == figures["duration_s"]["max"]
+
+
+def test_no_name_of_a_run_moves_the_terminals_cursor(tool):
+    place = tool.tmp / "names"
+    place.mkdir()
+    done = tool.call("run", "-o", place / "run\x1b[2J.emr", "--", "true", "\x1b[31mred")
+    assert done.returncode == 0, done.stderr
+    listed = tool.call("ls", place)
+    assert listed.returncode == 0 and b"red" in listed.stdout
+    assert b"\x1b" not in listed.stdout
+
+
+def test_a_bill_of_an_empty_folder_says_that_there_is_no_run(tool):
+    place = tool.tmp / "nothing"
+    place.mkdir()
+    done = tool.call("bill", place)
+    assert done.returncode == 3 and b"no run" in done.stderr
