@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <utility>
 
 #include "diagnose/own_gpus.h"
 #include "diagnose/say.h"
@@ -266,8 +267,7 @@ std::optional<double> MedianStepSeconds(const RankFacts& rank) {
   }
   std::vector<double>& values = steady.size() >= 3 ? steady : all;
   if (values.size() < 3) return {};
-  std::sort(values.begin(), values.end());
-  return Percentile(values, 0.5);
+  return UnsortedMedian(std::move(values));
 }
 
 std::optional<double> DataWaitRatio(const RankFacts& rank) {

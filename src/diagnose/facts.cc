@@ -172,6 +172,10 @@ Facts::Facts(const model::Run& run, const model::Report& report, const Limits& l
     : run_(run), report_(report), limits_(limits) {
   const std::vector<RankEvents> ranks = SplitByRank(run);
   const JobGpus job = FindJobGpus(run, ranks);
+  std::map<std::pair<std::optional<int32_t>, std::optional<int64_t>>,
+           std::vector<const model::EpochRow*>>
+      rows;
+  for (const model::EpochRow& row : report.epochs) rows[{row.rank, row.pid}].push_back(&row);
   for (const RankEvents& rank : ranks) {
     RankFacts facts{.rank = rank.rank, .pid = rank.pid, .events = rank.events};
     facts.name = model::ProcessName(rank.rank, rank.pid);
@@ -184,9 +188,7 @@ Facts::Facts(const model::Run& run, const model::Report& report, const Limits& l
     if (rank.steps != nullptr) facts.steps = StepsOf(*rank.steps);
     SetTraining(rank, run, &facts);
     facts.phases = model::PhasesOf(rank, facts.training.end_ns);
-    for (const model::EpochRow& row : report.epochs) {
-      if (row.rank == rank.rank && row.pid == rank.pid) facts.rows.push_back(&row);
-    }
+    facts.rows = rows[{rank.rank, rank.pid}];
     facts.gpus =
         OwnGpus(run, rank, ranks.size() == 1 ? &job : nullptr).value_or(std::vector<int32_t>());
     MarkWarmUp(&facts);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "diagnose/statistics.h"
 
@@ -89,9 +90,7 @@ std::vector<WindowMedian> WindowMedians(std::span<const RankStep> steps,
       window.clear();
     }
     if (!last_of_rank) continue;
-    std::sort(all.begin(), all.end());
-    (*ranks)[steps[i].rank].median_s = Percentile(all, 0.5).value_or(0);
-    all.clear();
+    (*ranks)[steps[i].rank].median_s = UnsortedMedian(std::exchange(all, {})).value_or(0);
   }
   return medians;
 }
@@ -124,6 +123,14 @@ double MedianOfOthers(std::span<const double> sorted, size_t self) {
 std::vector<RankTime> CompareRanks(std::vector<RankStep> steps, size_t ranks, double k,
                                    double of_best) {
   std::vector<RankTime> times(ranks);
+  const auto by_rank = [](const RankStep& a, const RankStep& b) {
+    return a.rank != b.rank ? a.rank < b.rank : a.step < b.step;
+  };
+  // As ComparableSteps gives them, unless a rank began anew.
+  if (!std::is_sorted(steps.begin(), steps.end(), by_rank)) {
+    std::sort(steps.begin(), steps.end(), by_rank);
+  }
+  CompareWindows(WindowMedians(steps, &times), of_best, &times);
   std::vector<Recent> recent(ranks);
   std::sort(steps.begin(), steps.end(), [](const RankStep& a, const RankStep& b) {
     return a.step != b.step ? a.step < b.step : a.duration_s < b.duration_s;
@@ -136,10 +143,6 @@ std::vector<RankTime> CompareRanks(std::vector<RankStep> steps, size_t ranks, do
     }
     begin = end;
   }
-  std::sort(steps.begin(), steps.end(), [](const RankStep& a, const RankStep& b) {
-    return a.rank != b.rank ? a.rank < b.rank : a.step < b.step;
-  });
-  CompareWindows(WindowMedians(steps, &times), of_best, &times);
   return times;
 }
 

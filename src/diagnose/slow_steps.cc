@@ -12,11 +12,6 @@ namespace {
 constexpr double kScaledMad = 1.4826;
 constexpr double kMostSlow = 0.1;
 
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return Percentile(values, 0.5).value_or(0);
-}
-
 }  // namespace
 
 double SlowSteps::ExcessSeconds() const {
@@ -38,11 +33,11 @@ SlowSteps SlowStepsOf(const RankFacts& rank, double factor, double deviations, s
   }
   found.judged = durations.size();
   if (durations.size() < fewest) return found;
-  found.median_s = Median(durations);
+  found.median_s = UnsortedMedian(durations).value_or(0);
   std::vector<double> distances;
   distances.reserve(durations.size());
   for (const double duration : durations) distances.push_back(std::fabs(duration - found.median_s));
-  const double deviation = kScaledMad * Median(std::move(distances));
+  const double deviation = kScaledMad * UnsortedMedian(std::move(distances)).value_or(0);
   found.limit_s = std::max(factor * found.median_s, found.median_s + deviations * deviation);
   for (size_t i = 0; i < durations.size(); ++i) {
     if (!(durations[i] > found.limit_s)) continue;

@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <map>
+#include <utility>
 
 #include "diagnose/activity.h"
 #include "diagnose/statistics.h"
@@ -80,24 +81,25 @@ double UsualPauseSeconds(const RankFacts& rank, std::span<const Interval> excuse
     pauses.push_back(TotalSeconds(Without(std::span(&pause, 1), excuses)));
   }
   if (pauses.size() < 2) return 0;
-  std::sort(pauses.begin(), pauses.end());
-  return Percentile(pauses, 0.5).value_or(0);
+  return UnsortedMedian(std::move(pauses)).value_or(0);
 }
 
 }  // namespace
 
 std::optional<double> StepPeriodSeconds(const RankFacts& rank) {
-  std::vector<double> steady;
-  std::vector<double> all;
-  for (size_t i = 1; i < rank.steps.size(); ++i) {
-    const double period = base::SecondsFromNs(rank.steps[i].end_ns - rank.steps[i - 1].end_ns);
-    if (!rank.steps[i].warm_up) steady.push_back(period);
-    all.push_back(period);
-  }
-  std::vector<double>& periods = steady.size() >= kFewestSteps ? steady : all;
-  if (periods.size() < kFewestSteps) return {};
-  std::sort(periods.begin(), periods.end());
-  return Percentile(periods, 0.5);
+  std::vector<double> periods;
+  periods.reserve(rank.steps.size());
+  const auto collect = [&](bool warm_up_too) {
+    for (size_t i = 1; i < rank.steps.size(); ++i) {
+      if (rank.steps[i].warm_up && !warm_up_too) continue;
+      periods.push_back(base::SecondsFromNs(rank.steps[i].end_ns - rank.steps[i - 1].end_ns));
+    }
+    return periods.size() >= kFewestSteps;
+  };
+  if (collect(false)) return UnsortedMedian(std::move(periods));
+  periods.clear();
+  if (collect(true)) return UnsortedMedian(std::move(periods));
+  return {};
 }
 
 std::vector<Stall> StallsOf(const Facts& facts, size_t index, double factor, double floor_s) {

@@ -90,6 +90,13 @@ std::optional<double> Percentile(std::span<const double> sorted, double q) {
   return sorted[below] + part * (sorted[below + 1] - sorted[below]);
 }
 
+std::optional<double> UnsortedMedian(std::vector<double> values) {
+  if (values.empty()) return {};
+  double median = 0;
+  PartialPercentile(0, 0.5, &values, &median);
+  return median;
+}
+
 Stat IntervalStats::Of(Interval interval) {
   const size_t from = LowerIndex(column_, interval.begin_ns);
   const size_t to = UpperIndex(column_, interval.end_ns);

@@ -17,6 +17,8 @@ namespace epochmeter::diagnose {
 // Quantile `q` (0..1) of values in rising order, by linear interpolation between the two nearest
 // ranks: position q * (n - 1). Nothing of nothing.
 std::optional<double> Percentile(std::span<const double> sorted, double q);
+// Percentile() at the middle, of values in any order and without NaN; does not sort them all.
+std::optional<double> UnsortedMedian(std::vector<double> values);
 
 // Figures of the samples inside `interval`. The mean is time-weighted as model::Summary defines
 // it; percentiles count each sample once. `coverage_ratio` needs a period and a length.

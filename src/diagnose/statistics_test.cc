@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace epochmeter::diagnose {
@@ -85,6 +86,19 @@ TEST(CounterDelta, IsUnknownAcrossAResetAndIgnoresJitter) {
   EXPECT_DOUBLE_EQ(
       CounterDelta(Column({{0, 100}, {1, 99}, {2, 103}}), kSecond, Between(0, 2)).value(), 4);
   EXPECT_FALSE(CounterDelta(Column({{0, 100}, {50, 1}}), kSecond, Between(0, 50)));
+}
+
+TEST(UnsortedMedian, IsThePercentileInTheMiddleToTheLastBit) {
+  EXPECT_FALSE(UnsortedMedian({}));
+  std::vector<double> values;
+  std::vector<double> sorted;
+  uint64_t state = 1;
+  for (int count = 1; count < 60; ++count) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    values.push_back(static_cast<double>(state >> 40) / 7);
+    sorted.insert(std::upper_bound(sorted.begin(), sorted.end(), values.back()), values.back());
+    EXPECT_EQ(UnsortedMedian(values), Percentile(sorted, 0.5)) << count;
+  }
 }
 
 TEST(GrowthOf, AcrossAResetIsTheLeastItCanBe) {
