@@ -15,6 +15,9 @@
 namespace epochmeter::cli {
 namespace {
 
+// With more epochs of ranks than these the page has them in brief: it shows nothing of the rest.
+constexpr size_t kMostFullEpochs = 500;
+
 base::Error UsageError(std::string what, std::string what_to_do) {
   return {.what = std::move(what),
           .where = "",
@@ -48,7 +51,8 @@ base::Result<std::string> MakeHtml(const Arguments& arguments, const OpenedRun& 
   const exporting::ExporterDef* json = exporting::FindExporter(exporting::Subject::kReport, "json");
   EPM_CHECK(json != nullptr);
   std::ostringstream report_json;
-  EPM_TRY(json->Write(opened.run, report, {}, report_json));
+  const exporting::ExportOptions options{.brief_epochs = report.epochs.size() > kMostFullEpochs};
+  EPM_TRY(json->Write(opened.run, report, options, report_json));
   const std::string data = std::move(report_json).str();
   return render::RenderHtml(opened.run, report,
                             {.language = text.language,

@@ -24,6 +24,7 @@ struct ExportOptions {
   bool long_form = false;  // csv of series: one value a row
   TimeFormat time = TimeFormat::kUtc;
   int indent = 0;                     // of json
+  bool brief_epochs = false;          // json: EpochDetail::kBrief
   std::string by;                     // bill as csv: "epoch", "phase", ...; all when empty
   bool without_header = false;        // bill as csv: rows of a further run
   std::vector<std::string> warnings;  // carried into json

@@ -284,7 +284,8 @@ base::Result<> Write(const Run& run, const Report& report, const ExportOptions& 
       .Field("revision", base::kRevision)
       .EndObject();
   json.Key("data");
-  WriteReportData(run, report, json);
+  WriteReportData(run, report, json,
+                  options.brief_epochs ? EpochDetail::kBrief : EpochDetail::kFull);
   json.Key("warnings").BeginArray();
   for (const std::string& warning : options.warnings) json.String(warning);
   json.EndArray().EndObject();
@@ -312,7 +313,8 @@ void WriteFindingMembers(const Run& run, const model::Finding& finding, JsonWrit
   json.EndArray();
 }
 
-void WriteEpochMembers(const Run& run, const EpochRow& row, JsonWriter& json) {
+void WriteEpochMembers(const Run& run, const EpochRow& row, JsonWriter& json,
+                       EpochDetail detail) {
   json.Field("rank", row.rank).Field("pid", row.pid);
   if (row.epoch == model::kNoEpoch) {
     json.Key("epoch").Null();
@@ -334,19 +336,21 @@ void WriteEpochMembers(const Run& run, const EpochRow& row, JsonWriter& json) {
   WritePhases(row.phases, json);
   json.Field("energy_j", row.energy_j);
   WriteOwnGpus(row.own_gpus, json);
-  WriteGpus(row.gpus, json);
-  WriteStatTable("host", row.host, json);
-  WriteStatTable("process", row.process, json);
+  if (detail == EpochDetail::kFull) {
+    WriteGpus(row.gpus, json);
+    WriteStatTable("host", row.host, json);
+    WriteStatTable("process", row.process, json);
+  }
   WriteStatTable("framework", row.framework, json);
 }
 
-void WriteReportData(const Run& run, const Report& report, JsonWriter& json) {
+void WriteReportData(const Run& run, const Report& report, JsonWriter& json, EpochDetail detail) {
   json.BeginObject();
   WriteRun(run, report, json);
   json.Key("epochs").BeginArray();
   for (const EpochRow& row : report.epochs) {
     json.BeginObject();
-    WriteEpochMembers(run, row, json);
+    WriteEpochMembers(run, row, json, detail);
     json.EndObject();
   }
   json.EndArray();
