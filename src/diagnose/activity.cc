@@ -6,8 +6,11 @@
 #include <cmath>
 #include <utility>
 
+#include "diagnose/checkpoints.h"
 #include "diagnose/own_gpus.h"
+#include "diagnose/periods.h"
 #include "diagnose/say.h"
+#include "diagnose/slow_steps.h"
 #include "diagnose/stalls.h"
 #include "diagnose/statistics.h"
 
@@ -311,8 +314,26 @@ std::vector<Interval> WorkingTime(const Facts& facts) {
                                     facts.limits()["idle_gpu.stretch_s"]);
     if (idle) holes.insert(holes.end(), idle->begin(), idle->end());
   }
+  for (const Saves& saves : FindSaves(facts)) {
+    holes.insert(holes.end(), saves.spans.begin(), saves.spans.end());
+  }
   return Without(SteadyOfAll(facts), Join(std::move(holes)));
 }
+
+namespace {
+
+// The largest part of a rank's steps that regular stalls take, where that is worth a warning.
+double StallsRatio(const Facts& facts) {
+  double most = 0;
+  for (const RankFacts& rank : facts.ranks()) {
+    const SlowSteps steps = SlowStepsOf(rank, facts.limits()["periodic_stall.median_factor"],
+                                        facts.limits()["step_outlier.deviations"]);
+    if (steps.ExcessRatio() > most && PeriodOf(rank, steps)) most = steps.ExcessRatio();
+  }
+  return most >= facts.limits()["periodic_stall.warning_ratio"] ? most : 0;
+}
+
+}  // namespace
 
 model::Message WhyLittleWork(const Facts& facts) {
   const double wait = WorstDataWaitRatio(facts);
@@ -320,11 +341,20 @@ model::Message WhyLittleWork(const Facts& facts) {
     return Say("The steps wait for data in {} of their time (data_starvation).",
                "步骤有 {} 的时间在等待数据（data_starvation）。", SayPercent(wait));
   }
+  if (const auto saves = WorstSaves(facts, FindSaves(facts))) {
+    return Say("The training stops for checkpoints, {} of its time (checkpoint_stall).",
+               "训练因保存检查点而停顿，占其时间的 {}（checkpoint_stall）。",
+               SayPercent(saves->Ratio()));
+  }
   const std::vector<int32_t> gpus = GpusOfJob(facts);
   const auto sm = MeanOver(facts, gpus, "sm_active_ratio", WorkingTime(facts));
   if (sm && *sm < facts.limits()["low_sm_activity.warning_ratio"]) {
     return Say("The kernels are tiny: SM activity is {} (low_sm_activity).",
                "内核过小：SM 活动率为 {}（low_sm_activity）。", SayPercent(*sm));
+  }
+  if (const double stalls = StallsRatio(facts); stalls > 0) {
+    return Say("Regular stalls take {} of the time of the steps (periodic_stall).",
+               "有规律的停顿占步骤时间的 {}（periodic_stall）。", SayPercent(stalls));
   }
   return {};
 }

@@ -70,8 +70,8 @@ std::optional<double> MeanBatch(const RankFacts& rank);
 // The largest data wait ratio of all ranks; 0 when no rank tells.
 double WorstDataWaitRatio(const Facts& facts);
 
-// Steady steps of all ranks less what idle_gpu and stalled_steps speak of: in which a GPU should
-// have had work. For any GPU of the job that rests, all are left out.
+// Steady steps of all ranks less what idle_gpu, stalled_steps and checkpoint_stall speak of: in
+// which a GPU should have had work. For any GPU of the job that rests, all are left out.
 std::vector<model::Interval> WorkingTime(const Facts& facts);
 
 // Which rule explains a GPU with little work over WorkingTime: what it says in a few words. Empty

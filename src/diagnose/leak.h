@@ -17,6 +17,7 @@ struct DeviceGrowth {
   bool of_allocator = false;  // else of what the driver says is in use
   bool by_steps = false;      // x counts steps, else seconds
   bool by_epochs = false;     // floors are those of epochs
+  bool by_ends = false;       // floors are the samples at the ends of a few epochs
   size_t epochs_passed = 0;   // epochs that ended between the first and the last floor
   std::vector<LevelPoint> points;
   std::vector<Floor> floors;

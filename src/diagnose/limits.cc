@@ -129,8 +129,13 @@ constexpr auto kTable = std::to_array<LimitDef>({
      "the same; clusters show jobs below 15 % in red"},
     {"low_sm_activity.busy_ratio", 0.8, "1",
      "without SM activity: utilisation from which little power is a contradiction; own choice"},
+    {"low_sm_activity.full_ratio", 0.9, "1",
+     "utilisation that reads as a full GPU; own choice"},
     {"low_sm_activity.info_ratio", 0.15, "1",
      "mean SM activity over steady steps that is worth a word; own choice"},
+    {"low_sm_activity.misleading_ratio", 0.33, "1",
+     "SM activity by such a utilisation that is worth a word; own choice, healthy training has 0.6 "
+     "to 0.9, steps that mostly wait for one spinning thread 0.25"},
     {"low_sm_activity.power_ratio", 0.25, "1",
      "without SM activity: power by its limit; one spinning thread draws 17 % of an H200's"},
     {"low_sm_activity.warning_ratio", 0.10, "1",
@@ -198,6 +203,8 @@ constexpr auto kTable = std::to_array<LimitDef>({
      "times the usual step that a silence must last; as in watchdogs of training frameworks"},
     {"stalled_steps.floor_s", 10, "s",
      "shortest silence that is a stall; own choice, above a single slow step"},
+    {"stalled_steps.recovered_ratio", 0.2, "1",
+     "the same by the length of the recording, for short ones; own choice, a fifth of the run"},
     {"stalled_steps.recovered_s", 30, "s",
      "from here on a silence that ended by itself is a warning where no rank was seen waiting for "
      "another; own choice"},

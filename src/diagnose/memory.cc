@@ -204,7 +204,16 @@ std::optional<double> StepsAnEpoch(const RankFacts& rank) {
   return Percentile(counts, 0.5);
 }
 
-std::string MiB(double bytes) { return fmt::format("{:.1f} MiB", bytes / 1048576.0); }
+model::Message SayRate(const Trend& trend, double units, const model::Message& per) {
+  const std::string rate = SayBytes(trend.slope * units);
+  const std::string low = SayBytes(trend.slope_low * units);
+  const std::string high = SayBytes(trend.slope_high * units);
+  model::Message said{.en = rate + " " + per.en, .zh = per.zh + " " + rate};
+  if (low == rate && high == rate) return said;
+  said.en += fmt::format(" ({} to {})", low, high);
+  said.zh += fmt::format("（{} 至 {}）", low, high);
+  return said;
+}
 
 void FoldRanks(std::string_view figure, std::vector<model::Finding>* findings) {
   constexpr size_t kMostFindings = 8;

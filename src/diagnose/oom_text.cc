@@ -128,7 +128,8 @@ std::vector<std::pair<int64_t, double>> OthersIn(string_view text) {
 constexpr auto kDevice = std::to_array<string_view>(
     {"CUDA out of memory", "HIP out of memory", "Out of memory error on GPU",
      "CUDA_ERROR_OUT_OF_MEMORY", "cudaErrorMemoryAllocation", "CUDA error: out of memory",
-     "RESOURCE_EXHAUSTED: Out of memory", "CUBLAS_STATUS_ALLOC_FAILED", "OOM when allocating"});
+     "RESOURCE_EXHAUSTED: Out of memory", "CUBLAS_STATUS_ALLOC_FAILED", "OOM when allocating",
+     "torch.OutOfMemoryError", "cuda.OutOfMemoryError"});
 constexpr auto kHost = std::to_array<string_view>(
     {"not enough memory: you tried to allocate", "Unable to allocate", "std::bad_alloc",
      "Cannot allocate memory", "oom_kill event", "oom-kill event", "Out of memory: Kill",

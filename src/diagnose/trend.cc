@@ -113,6 +113,15 @@ std::vector<Floor> JoinFloors(std::span<const Floor> floors) {
   return joined;
 }
 
+Limits LimitsForFewFloors(const Limits& limits) {
+  constexpr double kStraightness = 0.07, kLargestRise = 0.4, kGrowth = 0.02;
+  Limits few = limits;
+  few.Set("trend.straightness_ratio", std::min(limits["trend.straightness_ratio"], kStraightness));
+  few.Set("trend.largest_rise_ratio", std::min(limits["trend.largest_rise_ratio"], kLargestRise));
+  few.Set("trend.growth_ratio", std::max(limits["trend.growth_ratio"], kGrowth));
+  return few;
+}
+
 Trend JudgeFloors(std::span<const Floor> floors, double least_growth, const Limits& limits) {
   Trend trend;
   if (floors.size() < 4) return trend;

@@ -56,4 +56,8 @@ struct Trend {
 // before (trend.* in the table of limits).
 Trend JudgeFloors(std::span<const Floor> floors, double least_growth, const Limits& limits);
 
+// Narrower ones, for five to seven floors of one sample each: of random walks of five, 2 in 100
+// pass the usual limits, and less than 1 passes these.
+Limits LimitsForFewFloors(const Limits& limits);
+
 }  // namespace epochmeter::diagnose

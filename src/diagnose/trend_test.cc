@@ -104,5 +104,34 @@ TEST(Trend, FindsLeaksAndRaisesNoFalseAlarm) {
   }
 }
 
+// The ends of five to seven epochs, one sample each. A saw-tooth of nearly the length of an epoch
+// looks like a line there.
+TEST(Trend, AFewEpochEndsRaiseNoFalseAlarm) {
+  constexpr uint32_t kEach = 400;
+  for (const size_t ends : {5U, 6U, 7U}) {
+    for (const LevelDef& def : LevelDefs()) {
+      const bool slow = def.kind == LevelKind::kSawToothLeak || def.kind == LevelKind::kStairs;
+      int flagged = 0;
+      for (uint32_t seed = 0; seed < kEach; ++seed) {
+        const std::vector<double> level = MakeLevel(def.kind, seed);
+        std::vector<Floor> floors;
+        for (size_t i = 0; i < ends; ++i) {
+          const size_t at = (level.size() - 1) * (i + 1) / ends;
+          const auto x = static_cast<double>(i);
+          floors.push_back({.lowest = {.t_ns = static_cast<int64_t>(i), .x = x, .value = level[at]},
+                            .samples = 1});
+        }
+        flagged += JudgeFloors(floors, 0, LimitsForFewFloors({})).grows() ? 1 : 0;
+      }
+      const double share = 1.0 * flagged / kEach;
+      if (!slow) {
+        EXPECT_GE(share, def.leaks ? 0.85 : 0.0) << def.name << " " << ends;
+      }
+      const double most = def.kind == LevelKind::kSawTooth ? 0.05 : 0.01;
+      EXPECT_LE(share, def.leaks ? 1.0 : most) << def.name << " " << ends;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace epochmeter::diagnose

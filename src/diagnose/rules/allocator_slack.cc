@@ -7,13 +7,14 @@
 // left over must be much of what is reserved and of the device, in a third of the steps, all
 // through the training. It is fragmentation where the allocator had to retry, still takes more, or
 // what outlives a step swings by much of it; else a cache, or a pool that was taken at the start
-// (TensorFlow, Paddle with a fraction): worth knowing only. False positives: a training whose steps
-// hold far more at times, such as reinforcement learning between roll-outs.
+// (TensorFlow, Paddle with a fraction): worth knowing only. So is what one odd step left behind,
+// which memory_spike speaks of. False positives: a training whose steps hold far more at times,
+// such as reinforcement learning between roll-outs.
 #include <algorithm>
 #include <array>
 #include <cmath>
 
-#include "diagnose/memory.h"
+#include "diagnose/memory_spikes.h"
 #include "diagnose/rules/all.h"
 #include "diagnose/say.h"
 #include "diagnose/statistics.h"
@@ -24,11 +25,13 @@ namespace {
 using model::Finding;
 using model::Severity;
 
-constexpr size_t kFewestPoints = 24;
+constexpr size_t kFewestPoints = 6;  // two of each third
+constexpr size_t kManyPoints = 24;   // from here on the share of the steps is certain
+constexpr size_t kFewestAfterSpike = 3;
 constexpr size_t kFewestEpochs = 2;    // where epochs are told
 constexpr double kQuantile = 2.0 / 3;  // a third of the steps has more
 
-enum class Kind : uint8_t { kFragmented, kCache, kPool };
+enum class Kind : uint8_t { kFragmented, kCache, kPool, kAfterSpike };
 
 struct Slack {
   double unused_bytes = 0;    // in a third of the steps at least
@@ -36,7 +39,8 @@ struct Slack {
   double held_bytes = 0, held_low_bytes = 0, held_high_bytes = 0;
   double need_bytes = 0;
   double retries = 0;
-  double grown_bytes = 0;  // of reserved, after warm-up
+  double grown_bytes = 0;                 // of reserved, after warm-up
+  int64_t spike_step = model::kNotKnown;  // judged are the points after it
   double Ratio() const { return unused_bytes / reserved_bytes; }
   double Swing() const { return held_high_bytes - held_low_bytes; }
 };
@@ -98,6 +102,7 @@ Slack Measure(const Facts& facts, const RankFacts& rank, std::span<const Allocat
 }
 
 Kind KindOf(const Slack& slack, const std::optional<DeviceRoom>& room, const Limits& limits) {
+  if (slack.spike_step != model::kNotKnown) return Kind::kAfterSpike;
   const double swing = limits["allocator_slack.swing_ratio"] * slack.reserved_bytes;
   if (slack.retries > 0 || slack.grown_bytes >= swing || slack.Swing() >= swing) {
     return Kind::kFragmented;
@@ -132,6 +137,13 @@ model::Message Why(Kind kind, const Slack& slack) {
     return Say("It does not grow and nothing had to be retried: a cache of what was once needed.",
                "它没有增长，也没有重试：这是曾经需要过的显存缓存。");
   }
+  if (kind == Kind::kAfterSpike) {
+    return Say(
+        "It is what step {} took, far more than the others need (memory_spike); nothing "
+        "gave it back.",
+        "这是第 {} 步取得的，远多于其他步骤的需求（memory_spike）；之后没有归还。",
+        slack.spike_step);
+  }
   if (kind == Kind::kPool) {
     return Say(
         "It is most of the device and does not change: a pool that the framework takes at "
@@ -161,7 +173,7 @@ Finding Found(const Facts& facts, const RankFacts& rank, const Slack& slack,
   finding.rank = rank.rank;
   finding.pid = rank.pid;
   finding.gpu = gpu;
-  finding.confidence = 0.85;
+  finding.confidence = points.size() >= kManyPoints ? 0.85 : 0.7;
   finding.summary =
       Say("{} keeps {} of device memory reserved, and in a third of its steps {} of it ({}) are in "
           "no use even at the step's highest need.",
@@ -194,6 +206,33 @@ bool LongEnough(const RankFacts& rank, size_t points) {
   return !told || static_cast<size_t>(epochs) >= kFewestEpochs;
 }
 
+bool Matters(const Facts& facts, const RankFacts& rank, const Slack& slack) {
+  const auto gpu = AllocatorGpu(facts, rank);
+  const auto room = gpu ? RoomOf(facts, *gpu) : std::nullopt;
+  const bool much = !room || slack.unused_bytes >=
+                                 facts.limits()["allocator_slack.device_ratio"] * room->limit_bytes;
+  return much && slack.Ratio() >= facts.limits()["allocator_slack.unused_ratio"];
+}
+
+// One odd step hides in the peak what the others need: what was kept since it, by their need.
+std::optional<Finding> AfterSpike(const Facts& facts, const RankFacts& rank,
+                                  std::span<const AllocatorPoint> all) {
+  const model::Curve* peak = facts.FrameworkCurve(rank, "max_allocated_bytes");
+  if (peak == nullptr) return {};
+  const std::vector<Spike> spikes = FindSpikes(facts, rank, all, *peak);
+  if (spikes.empty()) return {};
+  const Spike& last = spikes.back();
+  std::vector<AllocatorPoint> points = SteadyPoints(all);
+  std::erase_if(points,
+                [&](const AllocatorPoint& point) { return point.t_ns <= last.interval.end_ns; });
+  if (points.size() < kFewestAfterSpike) return {};
+  Slack slack = Measure(facts, rank, points, spikes.front().usual_bytes);
+  const size_t at = StepOf(rank, last);
+  slack.spike_step = StepNumber(rank.steps[at], at + 1);
+  if (!Matters(facts, rank, slack)) return {};
+  return Found(facts, rank, slack, points);
+}
+
 Judgement Judge(const Facts& facts) {
   Judgement judgement;
   bool any = false;
@@ -204,13 +243,11 @@ Judgement Judge(const Facts& facts) {
     if (!need || !LongEnough(rank, points.size())) continue;
     any = true;
     const Slack slack = Measure(facts, rank, points, *need);
-    const auto gpu = AllocatorGpu(facts, rank);
-    const auto room = gpu ? RoomOf(facts, *gpu) : std::nullopt;
-    const bool much =
-        !room ||
-        slack.unused_bytes >= facts.limits()["allocator_slack.device_ratio"] * room->limit_bytes;
-    if (!much || slack.Ratio() < facts.limits()["allocator_slack.unused_ratio"]) continue;
-    judgement.findings.push_back(Found(facts, rank, slack, points));
+    if (Matters(facts, rank, slack)) {
+      judgement.findings.push_back(Found(facts, rank, slack, points));
+    } else if (const auto kept = AfterSpike(facts, rank, all)) {
+      judgement.findings.push_back(*kept);
+    }
   }
   FoldRanks("unused_bytes", &judgement.findings);
   if (any) return judgement;

@@ -88,5 +88,26 @@ TEST(AllocatorSlack, CannotJudgeWithoutReservedOrPeak) {
   EXPECT_NE(peakless.NotApplicableReason(kRule), "");
 }
 
+TEST(AllocatorSlack, WhatOneOddStepLeftBehindIsARemarkThatNamesIt) {
+  const auto findings =
+      JudgeMemory({.period_s = 1,
+                   .held = Always(1.7e9),
+                   .reserved = [](double t_s) { return t_s < 26.55 ? 5.1e9 : 2.2e10; },
+                   .peak = [](double t_s) { return t_s < 26.55 ? 4.8e9 : 1.96e10; }},
+                  140e9);
+  ASSERT_EQ(SeverityOf(findings), "info");
+  EXPECT_NE(findings[0].explanation.en.find("memory_spike"), std::string::npos);
+  EXPECT_NEAR(ValueOf(findings[0], "unused_bytes"), 2.2e10 - 4.8e9, 1e6);
+}
+
+TEST(AllocatorSlack, ReadEachSecondASteadyCacheThatFitsIsNone) {
+  EXPECT_EQ(SeverityOf(JudgeMemory({.period_s = 1,
+                                    .held = Always(2.3e9),
+                                    .reserved = Always(9.06e9),
+                                    .peak = [](double t_s) { return t_s < 3 ? 3.7e9 : 8.7e9; }},
+                                   140e9)),
+            "none");
+}
+
 }  // namespace
 }  // namespace epochmeter::diagnose

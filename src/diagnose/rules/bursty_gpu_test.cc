@@ -50,5 +50,15 @@ TEST(BurstyGpu, CannotJudgeFewSamples) {
   EXPECT_NE(run.NotApplicableReason(kRule), "");
 }
 
+TEST(BurstyGpu, OnlyRemarksBesideRegularStalls) {
+  TestRun run(80);
+  run.Series(run.Gpu(0), model::gpu::kUtilization, 0.2,
+             [](double t) { return static_cast<int>(t * 5 + 0.5) % 10 < 5 ? 0.9 : 0.02; });
+  run.Train({.duration_s = [](int step) { return step % 40 == 17 ? 2.0 : 0.1; }});
+  const auto findings = run.Judge(kRule);
+  ASSERT_EQ(SeverityOf(findings), "info");
+  EXPECT_NE(findings[0].explanation.en.find("periodic_stall"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace epochmeter::diagnose

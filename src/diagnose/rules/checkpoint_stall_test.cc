@@ -98,5 +98,37 @@ TEST(CheckpointStall, CannotJudgeWithoutPhasesAndWrites) {
   EXPECT_NE(run.NotApplicableReason(kRule), "");
 }
 
+// Nobody tells of the saves: each 40th step takes 2 s and writes 1 GB meanwhile.
+void SavingUntold(TestRun* run, const model::MetricDef& written) {
+  const auto seconds = [](int step) { return step % 40 == 17 ? 2.0 : 0.1; };
+  const double end_s = run->Train({.duration_s = seconds});
+  run->Series(run->Tree(), written, 0.5, [=](double t_s) -> std::optional<double> {
+    double at_s = 1.5, bytes = 0;
+    for (int step = 0; step < 400 && at_s < std::min(t_s, end_s); ++step) {
+      at_s += seconds(step);
+      if (seconds(step) > 1) bytes += 1e9;
+    }
+    return bytes;
+  });
+  run->Series(run->Gpu(0), model::gpu::kUtilization, 0.2,
+              [](double t) { return static_cast<int>(t * 5 + 0.5) % 10 < 5 ? 0.9 : 0.02; });
+  run->Series(run->Host(), model::host::kCpuIowait, 1, [](double t) { return 0.7 * t; });
+  run->Series(run->Host(), model::host::kCpuIdle, 1, [](double t) { return 0.3 * t; });
+}
+
+TEST(CheckpointStall, OthersLeaveUntoldSavesToIt) {
+  for (const RuleDef* rule : {&rules::kPeriodicStall, &rules::kBurstyGpu, &rules::kIoBound}) {
+    TestRun run(80);
+    SavingUntold(&run, model::host::kTreeWritten);
+    const auto findings = run.Judge(*rule);
+    EXPECT_NE(SeverityOf(findings), "warning") << rule->id;
+    if (findings.empty()) continue;
+    EXPECT_NE(findings[0].explanation.en.find("checkpoint_stall"), std::string::npos) << rule->id;
+  }
+  TestRun run(80);
+  SavingUntold(&run, model::host::kTreeWritten);
+  EXPECT_EQ(SeverityOf(run.Judge(kRule)), "warning");
+}
+
 }  // namespace
 }  // namespace epochmeter::diagnose

@@ -2,7 +2,8 @@
 // What the training holds on its device grows for good: tensors that nobody frees.
 //
 // Judged by the floor of the allocator's live bytes (never by a peak, which only rises): of each
-// epoch after the first when there are six, else of eight windows of steps after warm-up.
+// epoch after the first when there are six, else of eight windows of steps after warm-up; where the
+// allocator is read too seldom for those, by what it held at the ends of five epochs, less surely.
 // Warm-up that levels off, one jump, a saw-tooth and noise are no leak (trend.h). Without an
 // allocator the driver's figure is judged, and only remarked on: a cache of the allocator that
 // still fills looks the same. False positives: something that the training means to fill, such as a
@@ -84,8 +85,10 @@ Evidence ByWindow(const Facts& facts, const DeviceGrowth& growth) {
                  {"last_floor_bytes", growth.floors.back().lowest.value},
                  {"growth_bytes", growth.trend.growth},
                  {"windows", static_cast<double>(growth.floors.size())}},
-      .note = Say("the lowest value of each window after warm-up rises from one to the next",
-                  "预热之后每个窗口的最低值逐个升高")};
+      .note = growth.by_ends
+                  ? Say("what was held at the end of each epoch", "每轮结束时的占用量")
+                  : Say("the lowest value of each window after warm-up rises from one to the next",
+                        "预热之后每个窗口的最低值逐个升高")};
   const std::string unit = growth.by_steps ? "_bytes_per_step" : "_bytes_per_s";
   evidence.values.emplace_back("slope" + unit, trend.slope);
   evidence.values.emplace_back("slope_low" + unit, trend.slope_low);
@@ -101,18 +104,15 @@ Evidence ByWindow(const Facts& facts, const DeviceGrowth& growth) {
   return evidence;
 }
 
-// "76.4 MiB an epoch (76.3 to 76.5)", by epochs where there are, else by steps or time.
+// "80.1 MB an epoch (80.0 MB to 80.2 MB)", by epochs where there are, else by steps or time.
 model::Message Rate(const DeviceGrowth& growth) {
   const Trend& trend = growth.trend;
   const auto steps = StepsAnEpoch(*growth.rank);
   const bool epochs = growth.by_steps && steps;
   const double unit = epochs ? *steps : growth.by_steps ? 1 : 3600;
-  const std::string from = fmt::format("{:.1f}", trend.slope_low * unit / 1048576.0);
-  const std::string to = MiB(trend.slope_high * unit);
-  const std::string rate = MiB(trend.slope * unit);
-  if (epochs) return Say("{} an epoch ({} to {})", "每轮 {}（{} 至 {}）", rate, from, to);
-  if (growth.by_steps) return Say("{} a step ({} to {})", "每步 {}（{} 至 {}）", rate, from, to);
-  return Say("{} an hour ({} to {})", "每小时 {}（{} 至 {}）", rate, from, to);
+  if (epochs) return SayRate(trend, unit, Say("an epoch", "每轮"));
+  if (growth.by_steps) return SayRate(trend, unit, Say("a step", "每步"));
+  return SayRate(trend, unit, Say("an hour", "每小时"));
 }
 
 model::Message HowJudged(const DeviceGrowth& growth) {
@@ -121,6 +121,14 @@ model::Message HowJudged(const DeviceGrowth& growth) {
         "No allocator figures were recorded, so this is what the driver says is in use: a "
         "cache of the framework that still fills looks the same.",
         "没有记录到分配器的数据，因此这是驱动报告的占用量：框架缓存仍在增长时看起来也是如此。");
+  }
+  if (growth.by_ends) {
+    return Say(
+        "The allocator was read seldom, so what it held at the ends of {} epochs is judged: it "
+        "rose by about as much in each. A buffer that the training means to fill looks the same.",
+        "分配器读取较少，因此以 {} 轮结束时的占用量判断：每轮的增加量大致相同。"
+        "有意填充的缓冲区看起来也是如此。",
+        growth.floors.size());
   }
   model::Message how =
       Say("What outlives a step is judged by its lowest value in {} windows after warm-up: it rose "

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "diagnose/memory.h"
 #include "diagnose/rules/all.h"
 #include "diagnose/test_memory.h"
 #include "model/gpu_metrics.h"
@@ -107,6 +108,42 @@ TEST(GpuMemoryLeak, CannotJudgeWithoutMemoryOrWithTooFewSamples) {
   AddAllocator(few, 0, {.period_s = 5, .held = [](double t_s) { return 4e8 + 1e8 * t_s; }});
   few.Train({});
   EXPECT_NE(few.NotApplicableReason(kRule), "");
+}
+
+TEST(GpuMemoryLeak, AnAllocatorThatIsReadSeldomIsJudgedByTheEndsOfEpochs) {
+  // Samples each 2.5 s, epochs of 5 s.
+  const auto judge = [](const std::function<double(double t_s)>& held) {
+    TestRun run(40);
+    AddAllocator(run, 0, {.period_s = 2.5, .held = held});
+    run.Train({.epochs = 5, .steps = 50});
+    return run.Judge(kRule);
+  };
+  const auto leak = judge([](double t_s) { return 1.7e9 + 4e7 * t_s; });
+  ASSERT_EQ(SeverityOf(leak), "warning");
+  EXPECT_LT(leak[0].confidence, 0.85);
+  EXPECT_EQ(SeverityOf(judge([](double t_s) { return 1.7e9 + 2e4 * t_s; })), "none");
+  EXPECT_EQ(SeverityOf(judge([](double t_s) { return t_s < 14 ? 1.7e9 : 2.7e9; })), "none");
+  EXPECT_EQ(SeverityOf(judge([](double t_s) { return 2.7e9 - 1e9 * std::exp(-t_s / 5); })), "none");
+  EXPECT_EQ(SeverityOf(judge([](double) { return 1.7e9; })), "none");
+}
+
+TEST(GpuMemoryLeak, AListOfProcessesThatIsReadSeldomGivesWayToTheWholeDevice) {
+  TestRun run(60);
+  run.Series(run.Gpu(0), model::gpu::kMemoryUsed, 0.5, [](double t_s) { return 4e9 + 1e8 * t_s; });
+  run.Series(run.Gpu(0), model::gpu::kOwnMemory, 20, [](double t_s) { return 4e9 + 1e8 * t_s; });
+  run.Train({});
+  EXPECT_EQ(SeverityOf(run.Judge(kRule)), "info");
+}
+
+TEST(GpuMemoryLeak, SaysNoIntervalThatReadsTheSame) {
+  const auto findings = JudgeHeld([](double t_s) { return 420 * kMB + 4 * kMB * t_s; });
+  ASSERT_EQ(findings.size(), 1U);
+  EXPECT_EQ(findings[0].summary.en.find("MiB"), std::string::npos) << findings[0].summary.en;
+  const Trend same{.slope = 16e6, .slope_low = 16e6, .slope_high = 16e6};
+  EXPECT_EQ(SayRate(same, 1, {.en = "a step", .zh = ""}).en, "16.0 MB a step");
+  const Trend other{.slope = 16e6, .slope_low = 15e6, .slope_high = 16e6};
+  EXPECT_EQ(SayRate(other, 1, {.en = "a step", .zh = ""}).en,
+            "16.0 MB a step (15.0 MB to 16.0 MB)");
 }
 
 }  // namespace

@@ -136,18 +136,15 @@ std::vector<model::Advice> HowToStop() {
   };
 }
 
-// "403.1 MiB an epoch (398.0 to 410.2 MiB)".
+// "403 MB an epoch (398 MB to 410 MB)".
 Message Rate(const Leak& leak) {
   const Trend& trend = leak.growth.trend;
   const auto steps = StepsAnEpoch(*leak.clock);
   const bool by_steps = !leak.clock->steps.empty();
   const double unit = by_steps ? steps.value_or(1) : 3600;
-  const std::string from = fmt::format("{:.1f}", trend.slope_low * unit / 1048576.0);
-  const std::string to = MiB(trend.slope_high * unit);
-  const std::string rate = MiB(trend.slope * unit);
-  if (!by_steps) return Say("{} an hour ({} to {})", "每小时 {}（{} 至 {}）", rate, from, to);
-  if (steps) return Say("{} an epoch ({} to {})", "每轮 {}（{} 至 {}）", rate, from, to);
-  return Say("{} a step ({} to {})", "每步 {}（{} 至 {}）", rate, from, to);
+  if (!by_steps) return SayRate(trend, unit, Say("an hour", "每小时"));
+  if (steps) return SayRate(trend, unit, Say("an epoch", "每轮"));
+  return SayRate(trend, unit, Say("a step", "每步"));
 }
 
 Message WhenFull(const Facts& facts, const Leak& leak) {

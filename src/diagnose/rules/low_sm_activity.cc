@@ -116,10 +116,9 @@ void Explain(const Activity& activity, bool looks_busy, Finding* finding) {
   finding->explanation =
       looks_busy
           ? Say("Utilisation counts the time in which any kernel runs, however small. Here kernels "
-                "of very few threads run nearly all the time, so the GPU looks busy and does "
-                "little.",
-                "利用率统计的是有任何内核在运行的时间，无论内核多小。这里几乎一直在运行"
-                "线程极少的内核，GPU 看似繁忙，实际做得很少。")
+                "of few threads run for much of it, so the GPU looks busier than it is.",
+                "利用率统计的是有任何内核在运行的时间，无论内核多小。这里大部分时间运行的"
+                "是线程很少的内核，GPU 看起来比实际繁忙。")
           : Say("The steps do not wait for data: the GPU waits for the CPU to launch many tiny "
                 "kernels one by one.",
                 "步骤并未等待数据：GPU 在等待 CPU 逐个启动大量很小的内核。");
@@ -169,7 +168,11 @@ Judgement Judge(const Facts& facts) {
   Judgement judgement;
   if (WorstDataWaitRatio(facts) >= limits["data_starvation.warning_ratio"]) return judgement;
   if (busiest->sm) {
-    if (*busiest->sm >= limits["low_sm_activity.info_ratio"]) return judgement;
+    // Full by utilisation and nearly empty: someone who looks at nvidia-smi is misled.
+    const double busy = busiest->utilization.value_or(0);
+    const bool misleads = busy >= limits["low_sm_activity.full_ratio"] &&
+                          *busiest->sm < limits["low_sm_activity.misleading_ratio"] * busy;
+    if (*busiest->sm >= limits["low_sm_activity.info_ratio"] && !misleads) return judgement;
     const bool low = *busiest->sm < limits["low_sm_activity.warning_ratio"];
     judgement.findings.push_back(
         FindingOf(facts, *busiest, low ? Severity::kWarning : Severity::kInfo));

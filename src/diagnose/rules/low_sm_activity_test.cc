@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "diagnose/rules/all.h"
 #include "diagnose/test_run.h"
 #include "model/gpu_activity_metrics.h"
@@ -31,7 +33,7 @@ TEST(LowSmActivity, FiresWhereAGpuOnlyLooksBusy) {
   run.Train({});
   const auto findings = run.Judge(kRule);
   ASSERT_EQ(SeverityOf(findings), "warning");
-  EXPECT_NE(findings[0].explanation.en.find("looks busy"), std::string::npos);
+  EXPECT_NE(findings[0].explanation.en.find("looks busier"), std::string::npos);
 }
 
 TEST(LowSmActivity, IsSilentAtModestWork) {
@@ -96,6 +98,17 @@ TEST(LowSmActivity, CannotJudgeByUtilisationAlone) {
   run.Constant(run.Gpu(0), model::gpu::kUtilization, 1, 0.97);
   run.Train({});
   EXPECT_NE(run.NotApplicableReason(kRule), "");
+}
+
+TEST(LowSmActivity, AFullGpuWithAQuarterOfItsWorkIsWorthAWord) {
+  for (const auto& [busy, sm, severity] :
+       {std::tuple(0.94, 0.24, "info"), std::tuple(0.8, 0.24, "none"),
+        std::tuple(0.97, 0.6, "none"), std::tuple(0.8, 0.6, "none")}) {
+    TestRun run(45);
+    Gpu(&run, busy, sm);
+    run.Train({});
+    EXPECT_EQ(SeverityOf(run.Judge(kRule)), severity) << busy << " " << sm;
+  }
 }
 
 }  // namespace

@@ -71,5 +71,49 @@ TEST(MemorySpike, CannotJudgeWithoutAPeak) {
   EXPECT_NE(run.NotApplicableReason(kRule), "");
 }
 
+// The recorder's own samples: each second, and what is held does not move.
+std::vector<model::Finding> JudgeSeldom(const std::function<double(double t_s)>& peak,
+                                        const TestTraining& training, double period_s = 1) {
+  TestRun run(70);
+  AddDevice(run, 0, 140e9, [](double) { return 5e9; });
+  AddAllocator(run, 0, {.period_s = period_s, .held = [](double) { return 1.7e9; }, .peak = peak});
+  run.Train(training);
+  return run.Judge(kRule);
+}
+
+TEST(MemorySpike, ReadEachSecondItNamesTheSlowestStepLessSurely) {
+  const auto findings = JudgeSeldom([](double t_s) { return t_s < 26.55 ? 4.8e9 : 1.96e10; },
+                                    {.duration_s = [](int s) { return s == 250 ? 0.23 : 0.1; }});
+  ASSERT_EQ(SeverityOf(findings), "warning");
+  EXPECT_EQ(findings[0].evidence[0].steps, std::vector<int64_t>{251});
+  EXPECT_LT(findings[0].confidence, 0.85);
+  EXPECT_NE(findings[0].explanation.en.find("another one between them"), std::string::npos);
+}
+
+TEST(MemorySpike, ReadEachSecondAFirstLargeBatchInWarmUpIsNone) {
+  EXPECT_EQ(SeverityOf(JudgeSeldom([](double t_s) { return t_s < 4 ? 4.8e9 : 1.96e10; }, {})),
+            "none");
+  EXPECT_EQ(SeverityOf(JudgeSeldom([](double) { return 4.8e9; }, {})), "none");
+  EXPECT_EQ(
+      SeverityOf(JudgeSeldom([](double t_s) { return t_s < 36.5 ? 3e9 : 2e10; }, {.eval_s = 2})),
+      "none");
+}
+
+TEST(MemorySpike, WithoutAnAllocatorTheDeviceIsRemarkedOnUnlessAStepStandsOut) {
+  for (const double slow_s : {0.1, 0.3}) {
+    TestRun run(70);
+    AddDevice(run, 0, 140e9, [](double t_s) { return t_s < 26.55 ? 5e9 : 2.2e10; });
+    run.Train({.duration_s = [slow_s](int step) { return step == 250 ? slow_s : 0.1; }});
+    EXPECT_EQ(SeverityOf(run.Judge(kRule)), slow_s > 0.2 ? "warning" : "info");
+  }
+}
+
+TEST(MemorySpike, ADeviceThatFillsSteadilyIsNone) {
+  TestRun run(70);
+  AddDevice(run, 0, 140e9, [](double t_s) { return 5e9 + 1e9 * t_s; });
+  run.Train({});
+  EXPECT_EQ(SeverityOf(run.Judge(kRule)), "none");
+}
+
 }  // namespace
 }  // namespace epochmeter::diagnose

@@ -27,7 +27,9 @@ std::optional<OomCase> CaseOf(const RankFacts& rank) {
     if (event->kind != EventKind::kException) continue;
     const std::string text = event->name + ": " + std::string(event->Text("message").value_or(""));
     auto oom = ParseOomText(text);
-    if (!oom && event->name.find("OutOfMemory") != std::string::npos) oom = OomText();
+    // The class of that name is of a device, in torch as in paddle. The host's is MemoryError.
+    const bool of_device = event->name.find("OutOfMemory") != std::string::npos;
+    if (of_device && (!oom || (oom->host && !oom->asked_bytes))) oom = OomText();
     if (!oom) continue;
     const int count = found ? found->count + 1 : 1;
     found = OomCase{.rank = &rank, .t_ns = event->t_ns, .text = *oom, .count = count};

@@ -139,5 +139,21 @@ TEST(OutOfMemory, CannotJudgeARunOfWhichNobodyTellsTheEnd) {
   EXPECT_FALSE(kRule.Judge(Facts(run, report, limits)).not_applicable.empty());
 }
 
+TEST(OutOfMemory, TheClassWithoutATextIsOfTheDevice) {
+  for (const char* message : {"", "out of memory"}) {
+    TestRun run(60);
+    run.Train({.ends = false});
+    run.Event(45, model::EventKind::kException, 0, "OutOfMemoryError", {{"message", message}});
+    const auto findings = run.Judge(kRule);
+    ASSERT_EQ(findings.size(), 1U);
+    EXPECT_NE(findings[0].summary.en.find("device memory"), std::string::npos)
+        << findings[0].summary.en;
+  }
+  TestRun host(60);
+  host.Train({.ends = false});
+  host.Event(45, model::EventKind::kException, 0, "MemoryError", {{"message", ""}});
+  EXPECT_NE(host.Judge(kRule).at(0).summary.en.find("host memory"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace epochmeter::diagnose

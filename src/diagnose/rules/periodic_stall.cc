@@ -8,6 +8,7 @@
 // a distance that is one epoch is no period: its first steps are warm-up and left out already.
 #include <algorithm>
 
+#include "diagnose/checkpoints.h"
 #include "diagnose/periods.h"
 #include "diagnose/rules/all.h"
 #include "diagnose/say.h"
@@ -22,18 +23,18 @@ using model::Severity;
 constexpr size_t kMostNamed = 20;
 
 // Whether most of the stalls have a checkpoint in them, which has a rule of its own.
-bool AreCheckpoints(const RankFacts& rank, const SlowSteps& steps) {
+bool AreCheckpoints(const Facts& facts, const RankFacts& rank, const SlowSteps& steps) {
+  const std::vector<Saves> found = FindSaves(facts);
+  const auto own = std::find_if(found.begin(), found.end(), [&](const Saves& saves) {
+    return &facts.ranks()[saves.rank] == &rank;
+  });
+  if (own == found.end()) return false;
   size_t inside = 0;
   size_t at = 0;
   for (const SlowStep& slow : steps.slow) {
     const TrainStep& step = rank.steps[slow.at];
-    while (at < rank.phases.size() && rank.phases[at].interval.end_ns < step.begin_ns) ++at;
-    for (size_t i = at; i < rank.phases.size(); ++i) {
-      if (rank.phases[i].interval.begin_ns > step.end_ns) break;
-      if (rank.phases[i].name != "checkpoint") continue;
-      ++inside;
-      break;
-    }
+    while (at < own->spans.size() && own->spans[at].end_ns < step.begin_ns) ++at;
+    if (at < own->spans.size() && own->spans[at].begin_ns <= step.end_ns) ++inside;
   }
   return 2 * inside > steps.slow.size();
 }
@@ -48,7 +49,7 @@ model::Message Distance(const Period& period) {
 
 Finding FindingOf(const Facts& facts, const RankFacts& rank, const SlowSteps& steps,
                   const Period& period) {
-  const bool checkpoints = AreCheckpoints(rank, steps);
+  const bool checkpoints = AreCheckpoints(facts, rank, steps);
   const bool much = steps.ExcessRatio() >= facts.limits()["periodic_stall.warning_ratio"];
   const double each_s = steps.ExcessSeconds() / static_cast<double>(period.stalls);
   const model::Message distance = Distance(period);

@@ -25,9 +25,10 @@ namespace {
 using model::Finding;
 using model::Severity;
 
-constexpr size_t kMostItems = 6;       // that are told in words
-constexpr double kLatePeriods = 3;     // a tick that is late by more of them is late
-constexpr size_t kFewestSamples = 10;  // of a series whose holes are looked for
+constexpr size_t kMostItems = 6;                // that are told in words
+constexpr double kLatePeriods = 3;              // a tick that is late by more of them is late
+constexpr size_t kFewestSamples = 10;           // of a series whose holes are looked for
+constexpr int64_t kSettledNs = 10'000'000'000;  // what fails until here never worked
 
 struct Item {
   Severity severity = Severity::kInfo;
@@ -249,25 +250,27 @@ void AddIncidents(const Facts& facts, std::vector<Item>* items) {
   }
 }
 
-// Sources that the CPU budget has no room for, and sources that fail to the end.
+// Sources that worked and then failed to the end: their figures are of a part of the run. One that
+// never worked, and one that is read less often for the CPU budget, is told under "not measured".
 void AddSources(const Facts& facts, std::vector<Item>* items) {
   std::map<std::string_view, const model::Event*> last;
   for (const model::Event& event : facts.run().events) {
     if (event.kind != model::EventKind::kSource || !event.Text("state")) continue;
-    if (event.Text("reason")) last[event.name] = &event;
+    if (event.name != "budget" && event.Text("reason")) last[event.name] = &event;
   }
   std::vector<std::string> names;
   const model::Event* first = nullptr;
   for (const auto& [name, event] : last) {
     const std::string_view state = *event->Text("state");
-    if (state != "exceeded" && state != "off" && state != "failing") continue;
+    const bool worked = event->t_ns > facts.run().Recorded().begin_ns + kSettledNs;
+    if (state != "failing" || !worked) continue;
     if (first == nullptr) first = event;
-    names.emplace_back(name == "budget" ? "CPU budget" : std::string(name));
+    names.emplace_back(name);
   }
   if (first == nullptr) return;
   const std::string reason(first->Text("reason").value_or(""));
   Item item;
-  item.text = Say("not read as often as wanted, or not at all: {}", "读取频率不足或未读取：{}",
+  item.text = Say("read for a part of the run only: {}", "只在运行的一部分时间内读取：{}",
                   base::Join(names, ", "));
   item.evidence = {.series = "recorder sources",
                    .interval = {.begin_ns = first->t_ns, .end_ns = first->t_ns},

@@ -101,15 +101,24 @@ TEST(RecorderHealth, LateReadingsAreInfo) {
   EXPECT_EQ(SeverityOf(run.Judge(kRule)), "info");
 }
 
-TEST(RecorderHealth, ASourceBeyondTheBudgetIsInfoOneThatWorksAgainIsNone) {
+std::string SourceFails(double t_s, const char* name, const char* state, bool works_again) {
   TestRun run(60);
-  run.Event(20, EventKind::kSource, {}, "budget",
-            {{"state", "exceeded"}, {"reason", "0.6 % of a core"}});
-  EXPECT_EQ(SeverityOf(run.Judge(kRule)), "info");
-  TestRun kept(60);
-  kept.Event(20, EventKind::kSource, {}, "budget", {{"state", "exceeded"}, {"reason", "much"}});
-  kept.Event(30, EventKind::kSource, {}, "budget", {{"state", "kept"}, {"reason", "less"}});
-  EXPECT_EQ(SeverityOf(kept.Judge(kRule)), "none");
+  run.Event(t_s, EventKind::kSource, {}, name, {{"state", state}, {"reason", "why"}});
+  if (works_again) {
+    run.Event(t_s + 5, EventKind::kSource, {}, name, {{"state", "ok"}, {"reason", "works"}});
+  }
+  return SeverityOf(run.Judge(kRule));
+}
+
+TEST(RecorderHealth, ASourceThatFailsToTheEndIsInfoOneThatWorksAgainIsNone) {
+  EXPECT_EQ(SourceFails(20, "host.disk", "failing", false), "info");
+  EXPECT_EQ(SourceFails(20, "host.disk", "failing", true), "none");
+}
+
+TEST(RecorderHealth, WhatNeverWorkedAndTheBudgetAreToldElsewhere) {
+  EXPECT_EQ(SourceFails(0.5, "cgroup.io", "failing", false), "none");
+  EXPECT_EQ(SourceFails(20, "budget", "exceeded", false), "none");
+  EXPECT_EQ(SourceFails(20, "gpu.activity", "slowed", false), "none");
 }
 
 }  // namespace

