@@ -66,6 +66,18 @@ TEST(Incidents, TellWhatWhenWhereAndInWhichEpoch) {
   EXPECT_EQ(list[3].text,
             "the kernel's out-of-memory killer ended a process in cgroup /job, above the job: "
             "perhaps another's");
+  EXPECT_EQ(list[0].text_zh, "GPU 失联：GPU is lost") << "the driver's words stay";
+  EXPECT_EQ(list[1].text_zh, "驱动报告 XID 79");
+  EXPECT_EQ(list[2].text_zh, "GPU 未被读取，此后再未恢复：hung");
+  EXPECT_NE(list[3].text_zh.find("/job 中的 1 个进程"), std::string::npos) << list[3].text_zh;
+}
+
+TEST(Incidents, SayNothingInChineseOfADriverWhoseEventIsNotKnown) {
+  const auto list =
+      FindIncidents(RunOf({OfGpu(1, "gpu.new_kind", {{"detail", std::string("words")}})}), {});
+  ASSERT_EQ(list.size(), 1U);
+  EXPECT_EQ(list[0].text, "words");
+  EXPECT_EQ(list[0].text_zh, "");
 }
 
 Event OfHelper(int64_t t_s, const std::string& name, const std::string& state,
@@ -106,6 +118,7 @@ TEST(Incidents, TellOfARecorderAndARelayThatWereReplaced) {
   EXPECT_EQ(list[0].kind, "recorder");
   EXPECT_EQ(list[0].t_ns, 3 * kSecond);
   EXPECT_EQ(list[0].text, "nothing was recorded for 2.00 s: it was ended by signal 9 and replaced");
+  EXPECT_EQ(list[0].text_zh, "没有任何记录，持续 2.00 s：它被信号 9 终止，已被替换");
   EXPECT_EQ(list[1].text,
             "the relay of the output was away for 2.00 s: it was ended by signal 9 and replaced");
 }

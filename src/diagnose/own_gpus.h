@@ -24,6 +24,9 @@ struct JobGpus {
 inline constexpr std::string_view kJobGpusUnknown =
     "neither the environment nor the training nor the driver's process lists say it, so all are "
     "shown; set CUDA_VISIBLE_DEVICES, or name the GPUs from the training";
+inline constexpr std::string_view kJobGpusUnknownZh =
+    "环境变量、训练程序和驱动的进程列表都没有说明，因此全部列出；请设置 CUDA_VISIBLE_DEVICES，"
+    "或由训练程序指明所用的 GPU";
 
 // GPUs on which the driver listed a process of the job.
 std::set<int32_t> UsedGpus(const model::Run& run);

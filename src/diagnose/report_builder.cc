@@ -13,6 +13,7 @@
 #include "diagnose/figures.h"
 #include "diagnose/incidents.h"
 #include "diagnose/not_measured.h"
+#include "diagnose/not_measured_sources.h"
 #include "diagnose/own_gpus.h"
 #include "diagnose/rules.h"
 #include "diagnose/steps.h"
@@ -237,17 +238,24 @@ void AddGpuChoice(const Run& run, const JobGpus& job, bool has_ranks, Report* re
   if (IsImported(run)) return;
   const std::optional<std::string> note = ChoiceNote(run);
   const size_t gpus = run.EntitiesOf(model::Scope::kGpu).size();
-  std::string subject = "which GPUs are the job's";
-  std::string reason = note.value_or("");
+  model::Message subject{.en = "which GPUs are the job's", .zh = "哪些 GPU 属于本任务"};
+  // The note names variables and their values, in any language.
+  model::Message reason{.en = note.value_or(""), .zh = note.value_or("")};
   if (report->gpus.empty() && gpus > 0) {
-    subject = "GPU";
-    if (reason.empty()) reason = "the environment of the job chooses none of them";
-    reason += "; --all-gpus shows the " + std::to_string(gpus) + " of this host";
+    subject = {.en = "GPU", .zh = "GPU"};
+    if (reason.empty()) {
+      reason = {.en = "the environment of the job chooses none of them",
+                .zh = "任务的环境变量没有选择任何 GPU"};
+    }
+    reason.en += "; --all-gpus shows the " + std::to_string(gpus) + " of this host";
+    reason.zh += "；加 --all-gpus 可显示本机的 " + std::to_string(gpus) + " 块";
   } else if (!job.gpus && report->gpus.size() > 1) {
-    if (reason.empty() && (note || has_ranks)) reason = kJobGpusUnknown;
+    if (reason.empty() && (note || has_ranks)) {
+      reason = {.en = std::string(kJobGpusUnknown), .zh = std::string(kJobGpusUnknownZh)};
+    }
   }
   if (reason.empty()) return;
-  report->not_measured.push_back({.subject = std::move(subject), .reason = std::move(reason)});
+  report->not_measured.push_back(MakeNotMeasured(std::move(subject), std::move(reason)));
 }
 
 }  // namespace
@@ -283,6 +291,7 @@ Report BuildReport(const Run& run, const ReportOptions& options) {
   std::move(missing.begin(), missing.end(), std::back_inserter(report.not_measured));
   const Facts facts(run, report, options.limits);
   report.findings = EvaluateRules(Rules(), facts);
+  report.rules_judged = RulesJudged(Rules(), report.findings);
   report.bill = MakeBill(facts, options.rates);
   return report;
 }

@@ -123,6 +123,9 @@ TEST(NotMeasured, TellsWhatIsReadLessOftenInTheEndToStayWithinTheBudget) {
   const model::Report report = BuildReport(builder.Finish());
   const std::string reason = ReasonOf(report, "gpu.activity each 10.0 s, gpu.pcie each 5 min 00 s");
   EXPECT_NE(reason.find("--cpu-budget"), std::string::npos) << reason;
+  for (const model::NotMeasured& item : report.not_measured) {
+    EXPECT_FALSE(item.reason_zh.empty()) << item.reason;
+  }
 }
 
 TEST(Processes, WithoutARankStayApart) {

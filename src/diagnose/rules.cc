@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <atomic>
 #include <future>
 #include <string>
@@ -92,6 +93,19 @@ std::vector<model::Finding> EvaluateRules(std::span<const RuleDef* const> rules,
   std::stable_sort(findings.begin(), findings.end(),
                    [&](const auto& a, const auto& b) { return key(a) < key(b); });
   return findings;
+}
+
+std::vector<std::string> RulesJudged(std::span<const RuleDef* const> rules,
+                                     const std::vector<model::Finding>& findings) {
+  std::set<std::string_view> not_applicable;
+  for (const model::Finding& finding : findings) {
+    if (finding.severity == model::Severity::kNotApplicable) not_applicable.insert(finding.rule);
+  }
+  std::vector<std::string> judged;
+  for (const RuleDef* rule : rules) {
+    if (not_applicable.count(rule->id) == 0) judged.emplace_back(rule->id);
+  }
+  return judged;
 }
 
 }  // namespace epochmeter::diagnose

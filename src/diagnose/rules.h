@@ -4,6 +4,7 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -35,5 +36,9 @@ std::span<const RuleDef* const> Rules();
 // that could not judge gives one finding of severity not_applicable whose summary says why.
 std::vector<model::Finding> EvaluateRules(std::span<const RuleDef* const> rules,
                                           const Facts& facts);
+
+// Ids of the rules that could judge, by what EvaluateRules found with them; in the order of rules.
+std::vector<std::string> RulesJudged(std::span<const RuleDef* const> rules,
+                                     const std::vector<model::Finding>& findings);
 
 }  // namespace epochmeter::diagnose

@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "diagnose/limits.h"
 #include "diagnose/test_run.h"
@@ -45,6 +47,25 @@ TEST(Rules, JudgeARunOfNothingWithoutAWarning) {
     EXPECT_FALSE(finding.summary.en.empty()) << finding.rule;
     EXPECT_FALSE(finding.summary.zh.empty()) << finding.rule;
   }
+}
+
+Judgement Well(const Facts&) { return {}; }
+Judgement Unable(const Facts&) { return NotApplicable({.en = "no figures", .zh = "没有数据"}); }
+Judgement Finds(const Facts&) {
+  Judgement judgement;
+  judgement.findings.resize(2);
+  return judgement;
+}
+model::Message NoTitle() { return {.en = "title", .zh = "标题"}; }
+
+TEST(Rules, ThatJudgedAreNamedWhetherTheyFoundAnythingOrNot) {
+  const RuleDef well{.id = "well", .Title = NoTitle, .Judge = Well};
+  const RuleDef unable{.id = "unable", .Title = NoTitle, .Judge = Unable};
+  const RuleDef finds{.id = "finds", .Title = NoTitle, .Judge = Finds};
+  const auto rules = std::to_array<const RuleDef*>({&well, &unable, &finds});
+  TestRun run(0);
+  EXPECT_EQ(RulesJudged(rules, EvaluateRules(rules, run.Finish())),
+            (std::vector<std::string>{"well", "finds"}));
 }
 
 TEST(Rules, SayEverythingInBothLanguages) {

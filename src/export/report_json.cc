@@ -143,8 +143,9 @@ void WriteIncidents(const Run& run, const Report& report, JsonWriter& json) {
         .Field("epoch", incident.epoch)
         .Field("gpu", incident.gpu)
         .Field("kind", incident.kind)
-        .Field("text", incident.text)
-        .EndObject();
+        .Field("text", incident.text);
+    WriteTextOrNull("text_zh", incident.text_zh, json);
+    json.EndObject();
   }
   json.EndArray();
 }
@@ -207,6 +208,9 @@ void WriteEvidence(const Run& run, const model::Evidence& evidence, JsonWriter& 
   const model::Interval interval = InRun(run, evidence.interval);
   WriteTime(run, "begin", interval.begin_ns, json);
   WriteTime(run, "end", interval.end_ns, json);
+  const int64_t start_ns = run.Recorded().begin_ns;
+  json.Field("begin_s", base::SecondsFromNs(interval.begin_ns - start_ns))
+      .Field("end_s", base::SecondsFromNs(interval.end_ns - start_ns));
   WriteScalars("values", evidence.values, json);
   WriteMessage("note", evidence.note, json);
   json.Key("steps").BeginArray();
@@ -268,7 +272,11 @@ void WriteLosses(const Run& run, JsonWriter& json) {
 void WriteNotMeasured(const Report& report, JsonWriter& json) {
   json.Key("not_measured").BeginArray();
   for (const model::NotMeasured& item : report.not_measured) {
-    json.BeginObject().Field("subject", item.subject).Field("reason", item.reason).EndObject();
+    json.BeginObject().Field("subject", item.subject);
+    WriteTextOrNull("subject_zh", item.subject_zh, json);
+    json.Field("reason", item.reason);
+    WriteTextOrNull("reason_zh", item.reason_zh, json);
+    json.EndObject();
   }
   json.EndArray();
 }
@@ -360,6 +368,9 @@ void WriteReportData(const Run& run, const Report& report, JsonWriter& json, Epo
   WriteStatTable("host", report.host, json);
   WriteStatTable("process", report.process, json);
   WriteFindings(run, report, json);
+  json.Key("rules_judged").BeginArray();
+  for (const std::string& rule : report.rules_judged) json.String(rule);
+  json.EndArray();
   WriteLosses(run, json);
   WriteNotMeasured(report, json);
   json.Key("bill");

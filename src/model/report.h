@@ -128,6 +128,8 @@ struct Report {
   double duration_s = 0;
   std::optional<double> energy_j;  // of the job's GPUs
   std::vector<Finding> findings;   // worst first
+  // Ids of the rules that could judge, in their order; one without a finding found nothing.
+  std::vector<std::string> rules_judged;
   std::vector<NotMeasured> not_measured;
   std::vector<Curve> curves;  // of all series and derived figures, in the order of run.series
   std::string framework;     // of the training: "paddle", "tensorflow", "pytorch"; empty: not known

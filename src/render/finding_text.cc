@@ -4,12 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "base/clock.h"
 #include "base/strings.h"
 #include "render/columns.h"
+#include "render/figure_words.h"
 #include "render/fill.h"
 #include "render/units.h"
 
@@ -30,36 +30,6 @@ constexpr size_t kMostSteps = 6;
 constexpr double kMostGain = 0.95;
 // Below it a share says more than a factor.
 constexpr double kTellingSpeed = 1.1;
-
-std::string Hertz(double value) {
-  if (std::fabs(value) >= 1e9) return fmt::format("{:.2f} GHz", value / 1e9);
-  if (std::fabs(value) >= 1e6) return fmt::format("{:.0f} MHz", value / 1e6);
-  return fmt::format("{:.3g} Hz", value);
-}
-
-std::string WithUnit(std::optional<std::string> text, std::string_view unit) {
-  return text.value_or("?") + std::string(unit);
-}
-
-struct UnitForm {
-  std::string_view suffix;
-  std::string (*Format)(double value);
-};
-// Longer suffixes first.
-constexpr std::array<UnitForm, 12> kUnits = {{
-    {"_bytes_per_step", [](double v) { return WithUnit(Bytes(v), "/step"); }},
-    {"_bytes_per_s", [](double v) { return WithUnit(Bytes(v), "/s"); }},
-    {"_bytes", [](double v) { return WithUnit(Bytes(v), ""); }},
-    {"_ratio", [](double v) { return WithUnit(Percent(v), ""); }},
-    {"_per_s", [](double v) { return Scalar(v) + "/s"; }},
-    {"_cores", [](double v) { return Scalar(v) + " cores"; }},
-    {"_hz", Hertz},
-    {"_gpu_s", [](double v) { return WithUnit(Seconds(v), ""); }},
-    {"_s", [](double v) { return WithUnit(Seconds(v), ""); }},
-    {"_w", [](double v) { return WithUnit(Watts(v), ""); }},
-    {"_c", [](double v) { return WithUnit(Celsius(v), ""); }},
-    {"_j", [](double v) { return WithUnit(Joules(v), ""); }},
-}};
 
 std::string Since(const Run& run, int64_t t_ns) {
   const double since_s = base::SecondsFromNs(t_ns - run.Recorded().begin_ns);
@@ -203,24 +173,6 @@ std::string RuleText(const Finding& finding) {
   return fmt::format("[{}{}]", who, Plain(finding.rule));
 }
 
-FigureWords WordsOf(std::string_view name, double value) {
-  FigureWords words{.name = std::string(name), .value = Scalar(value)};
-  for (const UnitForm& unit : kUnits) {
-    const std::string_view bare = unit.suffix.substr(1);  // "bytes" alone is a name, too
-    if (!base::EndsWith(name, unit.suffix) && name != bare) continue;
-    if (std::isfinite(value)) words.value = unit.Format(value);
-    if (name != bare) words.name.resize(name.size() - unit.suffix.size());
-    break;
-  }
-  std::replace(words.name.begin(), words.name.end(), '_', ' ');
-  return words;
-}
-
-std::string NamedFigure(std::string_view name, double value) {
-  const FigureWords words = WordsOf(name, value);
-  return words.name + " " + words.value;
-}
-
 std::string CostText(const Finding& finding, Language language) {
   std::vector<std::string> parts;
   if (finding.lost_gpu_s && std::isfinite(*finding.lost_gpu_s) && *finding.lost_gpu_s > 0) {
@@ -245,7 +197,8 @@ std::string EvidenceText(const Run& run, const Evidence& evidence, Language lang
     if (!part.empty()) where.push_back(part);
   }
   std::vector<std::string> figures;
-  for (const auto& [name, value] : evidence.values) figures.push_back(NamedFigure(name, value));
+  for (const auto& [name, value] : evidence.values)
+    figures.push_back(NamedFigure(name, value, language));
   std::string text = base::Join(where, ", ");
   if (!figures.empty()) text += (text.empty() ? "" : ": ") + base::Join(figures, ", ");
   const std::string_view note = Said(evidence.note, language);
@@ -292,6 +245,9 @@ Verdict VerdictOf(const Run& run, const Report& report, Language language) {
                       !report.epochs.empty() || !report.gpus.empty();
   verdict.good = judged;
   verdict.text = word(judged ? Phrase::kNothingWrong : Phrase::kNothingToJudge);
+  if (judged && !report.rules_judged.empty()) {
+    verdict.text = Fill(Phrase::kNoneOfRules, language, report.rules_judged.size());
+  }
   if (const size_t remarks = CountOf(report, Severity::kInfo); remarks > 0) {
     verdict.text +=
         fmt::format("{}{} {}", word(Phrase::kListComma), remarks, word(Phrase::kRemarks));

@@ -19,15 +19,6 @@ std::string_view SeverityWord(model::Severity severity, Language language);
 // "[rank1 gpu1 data_starvation]".
 std::string RuleText(const model::Finding& finding);
 
-// A figure named with its unit, for people: ("p50_s", 0.02) is {"p50", "20 ms"}, ("wait_ratio",
-// 0.38) {"wait", "38 %"}.
-struct FigureWords {
-  std::string name, value;
-};
-FigureWords WordsOf(std::string_view name, double value);
-// Both: "wait 38 %".
-std::string NamedFigure(std::string_view name, double value);
-
 // "0.04 GPU-hours lost; without it 29 % less time (1.4 ×)"; empty when neither is known.
 std::string CostText(const model::Finding& finding, Language language);
 // "rank0 data_wait_s, +2.1 s to +93 s, steps 20, 21: data wait 38 %, steps 792".

@@ -7,10 +7,12 @@
 #include <array>
 
 #include "base/strings.h"
+#include "render/page.h"
 
 namespace epochmeter::render {
 namespace {
 
+using model::NotMeasured;
 using model::Report;
 
 // How much a reader of the text misses what is absent, 0 the most: what the job runs on and how far
@@ -52,26 +54,34 @@ std::string Shortened(const std::string& names, Language language) {
 
 }  // namespace
 
-std::vector<std::pair<std::string, std::vector<std::string>>> ByReason(const Report& report) {
-  std::vector<std::pair<std::string, std::vector<std::string>>> groups;
-  for (const model::NotMeasured& item : report.not_measured) {
-    auto group = std::find_if(groups.begin(), groups.end(),
-                              [&](const auto& known) { return known.first == item.reason; });
-    if (group == groups.end()) group = groups.insert(group, {item.reason, {}});
-    std::vector<std::string>& subjects = group->second;
-    if (std::find(subjects.begin(), subjects.end(), item.subject) == subjects.end()) {
-      subjects.push_back(item.subject);
-    }
+std::vector<std::vector<const NotMeasured*>> ByReason(const Report& report) {
+  std::vector<std::vector<const NotMeasured*>> groups;
+  for (const NotMeasured& item : report.not_measured) {
+    auto group = std::find_if(groups.begin(), groups.end(), [&](const auto& known) {
+      return known.front()->reason == item.reason;
+    });
+    if (group == groups.end()) group = groups.insert(group, {&item});
+    const bool told = std::any_of(group->begin(), group->end(), [&](const NotMeasured* known) {
+      return known->subject == item.subject;
+    });
+    if (!told) group->push_back(&item);
   }
   return groups;
 }
 
 std::vector<std::string> NotMeasuredItems(const Report& report, Language language) {
   std::vector<std::pair<int, std::string>> ranked;
-  for (const auto& [reason, subjects] : ByReason(report)) {
-    int misses = Misses(subjects.front());
-    for (const std::string& subject : subjects) misses = std::min(misses, Misses(subject));
-    ranked.emplace_back(misses, Shortened(base::Join(subjects, "; "), language) + ": " + reason);
+  for (const auto& group : ByReason(report)) {
+    int misses = Misses(group.front()->subject);
+    std::vector<std::string> subjects;
+    for (const NotMeasured* item : group) {
+      misses = std::min(misses, Misses(item->subject));
+      subjects.emplace_back(Said(item->subject, item->subject_zh, language));
+    }
+    const NotMeasured& first = *group.front();
+    ranked.emplace_back(misses,
+                        fmt::format("{}: {}", Shortened(base::Join(subjects, "; "), language),
+                                    Said(first.reason, first.reason_zh, language)));
   }
   std::stable_sort(ranked.begin(), ranked.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });

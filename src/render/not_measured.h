@@ -11,8 +11,9 @@
 
 namespace epochmeter::render {
 
-// What is missing for each reason, both in the order of first mention.
-std::vector<std::pair<std::string, std::vector<std::string>>> ByReason(const model::Report& report);
+// What is missing for each reason, both in the order of first mention; never an empty group. The
+// entries are the report's.
+std::vector<std::vector<const model::NotMeasured*>> ByReason(const model::Report& report);
 
 // One item for each reason, what is missed most first; long lists of names are cut with a count.
 std::vector<std::string> NotMeasuredItems(const model::Report& report, Language language);

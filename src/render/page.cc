@@ -31,7 +31,11 @@ constexpr std::array<std::string_view, 7> kSgr = {"", "1", "2", "1;31", "1;33", 
 }  // namespace
 
 std::string_view Said(const model::Message& message, Language language) {
-  return language == Language::kChinese && !message.zh.empty() ? message.zh : message.en;
+  return Said(message.en, message.zh, language);
+}
+
+std::string_view Said(std::string_view en, std::string_view zh, Language language) {
+  return language == Language::kChinese && !zh.empty() ? zh : en;
 }
 
 Page::Page(const TextOptions& options) : options_(options) {

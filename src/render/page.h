@@ -17,6 +17,8 @@ enum class Tint : uint8_t { kNone, kBold, kDim, kRed, kYellow, kGreen, kCyan };
 
 // The sentence in the language; in English where it was not said in the other.
 std::string_view Said(const model::Message& message, Language language);
+// The same of a text whose Chinese form may be empty.
+std::string_view Said(std::string_view en, std::string_view zh, Language language);
 
 class Page {
  public:

@@ -18,7 +18,8 @@ struct Happening {
   std::string_view kind;
   std::optional<int32_t> rank;
   std::string name, text;
-  int weight = 0;  // what stays when there are too many
+  std::string text_zh;  // empty: as the text
+  int weight = 0;       // what stays when there are too many
 };
 
 std::vector<Happening> Happenings(const model::Run& run, const model::Report& report) {
@@ -32,6 +33,7 @@ std::vector<Happening> Happenings(const model::Run& run, const model::Report& re
                    .rank = event.rank,
                    .name = event.name,
                    .text = std::string(text),
+                   .text_zh = {},
                    .weight = exception ? 2 : 0});
   }
   for (const model::Incident& incident : report.incidents) {
@@ -39,12 +41,17 @@ std::vector<Happening> Happenings(const model::Run& run, const model::Report& re
                    .kind = "incident",
                    .name = incident.kind,
                    .text = incident.text,
+                   .text_zh = incident.text_zh,
                    .weight = 3});
   }
   for (const model::Loss& loss : run.losses) {
     if (loss.severity == model::LossSeverity::kInfo) continue;
-    all.push_back(
-        {.t_ns = loss.t_ns, .kind = "loss", .name = loss.kind, .text = loss.detail, .weight = 1});
+    all.push_back({.t_ns = loss.t_ns,
+                   .kind = "loss",
+                   .name = loss.kind,
+                   .text = loss.detail,
+                   .text_zh = {},
+                   .weight = 1});
   }
   return all;
 }
@@ -73,8 +80,9 @@ void WriteEvents(std::vector<Happening> all, const PageLimits& limits, const Pag
         .Field("kind", event.kind)
         .Field("rank", event.rank)
         .Field("name", Cut(event.name, limits.line_bytes))
-        .Field("text", Cut(event.text, limits.line_bytes))
-        .EndObject();
+        .Field("text", Cut(event.text, limits.line_bytes));
+    if (!event.text_zh.empty()) json->Field("text_zh", Cut(event.text_zh, limits.line_bytes));
+    json->EndObject();
   }
   json->EndArray();
 }

@@ -111,6 +111,7 @@ constexpr std::array<Row, kPhraseCount> kTexts = {{
     {" ({}× as fast)", "（速度为 {} 倍）"},
     {"no rule knows why", "没有规则能说明原因"},
     {"no rule found anything to change", "没有规则发现需要修改之处"},
+    {"none of {} rules found anything to change", "{} 条规则均未发现需要修改之处"},
     {"nothing was recorded that could be judged", "没有可供判断的记录"},
     {"of the rules could not judge this run", "条规则无法判断本次运行"},
     {"more (--all-epochs)", "行省略（--all-epochs）"},

@@ -113,6 +113,7 @@ enum class Phrase : uint8_t {
   kAsFast,
   kNoRuleKnowsWhy,
   kNothingWrong,
+  kNoneOfRules,
   kNothingToJudge,
   kRulesNotApplicable,
   kMoreRows,

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "render/page.h"
 
 namespace epochmeter::render {
 namespace {
@@ -67,7 +68,8 @@ std::vector<std::string> IncidentItems(const model::Run& run, const model::Repor
       item += fmt::format(", {} {}", Text(Phrase::kEpoch, language), *incident.epoch);
     }
     if (incident.gpu) item += fmt::format(", gpu{}", *incident.gpu);
-    items.push_back(fmt::format("{}: {}: {}", item, incident.kind, incident.text));
+    items.push_back(fmt::format("{}: {}: {}", item, incident.kind,
+                                Said(incident.text, incident.text_zh, language)));
   }
   return items;
 }

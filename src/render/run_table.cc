@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/strings.h"
+#include "render/figure_words.h"
 #include "render/finding_text.h"
 #include "render/fitted_table.h"
 #include "render/markdown.h"

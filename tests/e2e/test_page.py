@@ -12,7 +12,7 @@ from conftest import BINARY, ROOT, SHARED, clean_env
 WEB = ROOT / "web"
 RECORDINGS = ["healthy", "oom", "straggler", "data_starved"]
 KINDS = ["big", "hostile", "ranks", "empty", "one", "fine"]
-CASES = ["language", "brush", "proof", "keyboard", "axes", "paper", "log"]
+CASES = ["language", "brush", "proof", "keyboard", "axes", "paper", "log", "unknown"]
 AXE = [f"axe {kind} {look}" for kind in ["big", "hostile", "fine", "empty"] for look in ["light", "dark"]]
 READY_LIMIT_MS = 1500
 # A busy machine may be slow; thrice the limit is a page that got slow.

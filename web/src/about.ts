@@ -3,7 +3,7 @@
 import { Cell, h, table } from './dom';
 import { fieldLabel } from './fields';
 import { dash, grouped, percent, since, zoneName } from './format';
-import { t as say } from './i18n';
+import { said, t as say } from './i18n';
 import { page } from './page';
 import { state } from './state';
 import type { Stat } from './types';
@@ -75,7 +75,7 @@ export function coverageSection(): HTMLElement[] {
     coverageTable(),
     h('h3', null, say('notMeasured')),
     missing.length ? table(say('notMeasured'), [say('subject'), say('reason')],
-      missing.slice(0, MOST).map((one) => [one.subject, one.reason]))
+      missing.slice(0, MOST).map((one) => [said(one, 'subject'), said(one, 'reason')]))
       : h('p', { class: 'empty' }, say('allMeasured')),
     missing.length > MOST ? h('p', { class: 'note' }, say('firstRows', MOST, missing.length)) : null,
     h('h3', null, say('losses')), lossTable(),

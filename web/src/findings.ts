@@ -2,7 +2,7 @@
 // Each finding in full: what, why, the proof with a way into its chart, and what to type.
 import { Chart, chartFor } from './chart';
 import { button, h, icon, table } from './dom';
-import { adviceFor, serious } from './findings_data';
+import { serious } from './findings_data';
 import { fieldLabel } from './fields';
 import { byName, percent, seconds, since } from './format';
 import { said, t as say } from './i18n';
@@ -35,11 +35,20 @@ export function chartOfSeries(series: string): Chart | undefined {
   return page.run.ranks.some((rank) => rank.name === entity) ? chartFor(`${entity} duration_s`) : undefined;
 }
 
-// Zooms to the interval with some room about it, and brings the chart into sight.
-function showEvidence(evidence: Evidence): void {
+// Begin and end in ms of the page; by the start of the run, which needs no wall clock.
+function intervalOf(evidence: Evidence): [number, number] | null {
+  const { begin_s: from, end_s: to } = evidence;
+  if (typeof from === 'number' && typeof to === 'number') return to >= from ? [from * 1000, to * 1000] : null;
   const begin = page.run.timeOf(evidence.begin);
   const end = page.run.timeOf(evidence.end);
-  if (begin !== null && end !== null && end >= begin) {
+  return begin !== null && end !== null && end >= begin ? [begin, end] : null;
+}
+
+// Zooms to the interval with some room about it, and brings the chart into sight.
+function showEvidence(evidence: Evidence): void {
+  const interval = intervalOf(evidence);
+  if (interval) {
+    const [begin, end] = interval;
     const room = Math.max((end - begin) * 0.1, Math.min(state.duration / 50, 10000));
     setView(begin - room, end + room);
     setCursor(end);
@@ -50,10 +59,8 @@ function showEvidence(evidence: Evidence): void {
 }
 
 function intervalWords(evidence: Evidence): string {
-  const begin = page.run.timeOf(evidence.begin);
-  const end = page.run.timeOf(evidence.end);
-  if (begin === null || end === null) return '';
-  return `${since(begin)} – ${since(end)}`;
+  const interval = intervalOf(evidence);
+  return interval ? `${since(interval[0])} – ${since(interval[1])}` : '';
 }
 
 function stepWords(evidence: Evidence): string {
@@ -117,26 +124,28 @@ function adviceBox(finding: Finding, index: number): HTMLElement | null {
   if (!all.length) return null;
   const general = all.filter((one) => !one.framework);
   const names = [...new Set(all.map((one) => one.framework).filter((n): n is string => Boolean(n)))];
-  const own = adviceFor(finding, page.run.framework())?.framework ?? '';
+  const own = page.run.framework();
   names.sort((a, b) => Number(b === own) - Number(a === own) || ORDER.indexOf(a) - ORDER.indexOf(b));
   const box = h('div', { class: 'what' }, h('h4', null, say('advice')),
     general.length ? advicePanel(general) : null);
+  if (names.length && !own) box.appendChild(h('p', { class: 'note' }, say('chooseFramework')));
   if (names.length) box.appendChild(tabs(names, index, (name) =>
     advicePanel(all.filter((one) => one.framework === name))));
   return box;
 }
 
+// Where the framework of the run is not known none is open until the reader chooses.
 function tabs(names: string[], index: number, panelOf: (name: string) => HTMLElement): HTMLElement {
-  const first = names.includes(state.framework) ? state.framework : names[0] as string;
+  const first = names.includes(state.framework) ? state.framework : page.run.framework() ? names[0] : '';
   const heads: HTMLElement[] = [];
   const panels: HTMLElement[] = [];
   const choose = (at: number, focus: boolean): void => {
     heads.forEach((head, i) => {
       head.setAttribute('aria-selected', String(i === at));
-      head.tabIndex = i === at ? 0 : -1;
+      head.tabIndex = i === Math.max(at, 0) ? 0 : -1;
       (panels[i] as HTMLElement).hidden = i !== at;
     });
-    state.framework = names[at] as string;
+    state.framework = names[at] ?? '';
     if (focus) heads[at]?.focus();
   };
   names.forEach((name, i) => {
@@ -155,7 +164,7 @@ function tabs(names: string[], index: number, panelOf: (name: string) => HTMLEle
       h('p', { class: 'printname' }, NAMES[name] ?? name), panelOf(name)));
   });
   const chosen = state.framework;
-  choose(names.indexOf(first), false);
+  choose(names.indexOf(first ?? ''), false);
   state.framework = chosen;
   return h('div', { class: 'tabs' },
     h('div', { role: 'tablist', 'aria-label': say('advice') }, heads), panels);

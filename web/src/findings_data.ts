@@ -11,8 +11,13 @@ export function serious(run: Run): Finding[] {
   return ORDER.flatMap((severity) => all.filter((finding) => finding.severity === severity));
 }
 
+// Of the run's framework, else what holds for any. Where there is only advice for others: their
+// words, if they all say the same, without anybody's code.
 export function adviceFor(finding: Finding, framework: string): Advice | undefined {
   const all = finding.advice ?? [];
-  return all.find((one) => framework && one.framework === framework) ??
-    all.find((one) => !one.framework) ?? all[0];
+  const fit = all.find((one) => framework && one.framework === framework) ??
+    all.find((one) => !one.framework);
+  const first = all[0];
+  if (fit || !first || all.some((one) => one.text !== first.text)) return fit;
+  return { ...first, framework: null, code: null };
 }

@@ -53,6 +53,8 @@ const TEXTS = {
     '{} 条规则检查了本次运行；其中 {} 条不适用，原因见“发现”一节。'],
   notAppliedOnly: ['No rule found a fault. Rules that could not be applied: {}, with their reasons under Findings.',
     '没有规则发现问题。不适用的规则：{} 条，原因见“发现”一节。'],
+  notAppliedAll: ['None of {} rules could be applied; the reasons stand under Findings.',
+    '{} 条规则均不适用，原因见“发现”一节。'],
   onlyRemarks: ['Nothing is wrong; there are remarks', '没有问题，但有几点提示'],
   notJudged: ['This run was not judged', '本次运行未经检查'],
   notJudgedWhy: ['The report holds no findings, nor rules that looked for any.',
@@ -251,6 +253,8 @@ const TEXTS = {
   // findings
   evidence: ['Evidence', '证据'],
   advice: ['What to change', '怎么改'],
+  chooseFramework: ['The framework of this run is not known; choose yours:', '未能识别本次运行的框架，请自行选择：'],
+  adviceByFramework: ['The change for each framework', '各框架的改法'],
   confidence: ['confidence {}', '置信度 {}'],
   copy: ['Copy', '复制'],
   copied: ['Copied', '已复制'],

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What stands on the time line: stretches (epochs, phases) and instants (failures, marks, errors).
 import type { Axis } from './axis';
-import { t as say } from './i18n';
+import { said, t as say } from './i18n';
 import type { Rank, Run } from './run';
 
 export type Level = 'critical' | 'warning' | 'info';
@@ -64,7 +64,7 @@ export function marksOf(run: Run, axis: Axis): Marks {
     t: event.t,
     level: levelOfEvent(event.kind, event.name ?? '', event.text ?? ''),
     kind: event.name ? `${event.kind}: ${event.name}` : event.kind,
-    text: event.text ?? '',
+    text: said(event, 'text'),
     ofLog: false,
   }));
   run.ranks.slice(0, 64).forEach((rank) => marks.push(...notFinite(rank)));

@@ -76,6 +76,7 @@ export interface EventPayload {
   rank?: Maybe<number>;
   name: string;
   text: string;
+  text_zh?: string;
 }
 
 export interface LogLine {
@@ -129,6 +130,8 @@ export interface Evidence {
   series: string;
   begin: Maybe<string>;
   end: Maybe<string>;
+  begin_s?: number;  // since the start of the run
+  end_s?: number;
   values: Record<string, number | string>;
   note: Maybe<string>;
   note_zh: Maybe<string>;
@@ -190,13 +193,16 @@ export interface RunReport {
 export interface ReportData {
   run: RunReport;
   epochs: EpochRow[];
-  incidents: { time: Maybe<string>; since_start_s: Maybe<number>; kind: string; text: string }[];
+  incidents: {
+    time: Maybe<string>; since_start_s: Maybe<number>; kind: string; text: string; text_zh?: Maybe<string>;
+  }[];
   gpus: GpuReport[];
   host: StatTable;
   process: StatTable;
   findings: Finding[];
   losses: Loss[];
-  not_measured: { subject: string; reason: string }[];
+  rules_judged?: string[];
+  not_measured: { subject: string; subject_zh?: Maybe<string>; reason: string; reason_zh?: Maybe<string> }[];
   bill?: unknown;
 }
 

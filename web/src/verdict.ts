@@ -39,11 +39,10 @@ function others(findings: Finding[], skip: number): HTMLElement | null {
 function calm(findings: Finding[]): HTMLElement {
   const all = page.run.data.findings ?? [];
   const notApplied = all.filter((f) => f.severity === 'not_applicable').length;
-  const judged = (page.run.data as { rules?: unknown }).rules;
-  const rules = Array.isArray(judged) ? judged.length : typeof judged === 'number' ? judged : null;
-  const none = !all.length && rules === null;
-  const words = none ? say('notJudgedWhy')
-    : rules === null ? say('notAppliedOnly', notApplied) : say('judgedBy', rules, notApplied);
+  const judged = page.run.data.rules_judged?.length ?? null;
+  const none = !judged && all.length === notApplied;
+  const words = none ? say(notApplied ? 'notAppliedAll' : 'notJudgedWhy', notApplied)
+    : judged === null ? say('notAppliedOnly', notApplied) : say('judgedBy', judged + notApplied, notApplied);
   return h('section', { class: `verdict ${none ? 'neutral' : 'good'}`, id: 'verdict',
     'aria-labelledby': 'verdict-title' },
     h('p', { class: 'tag' }, icon(none ? 'info' : 'good'), h('span', null, say('verdict'))),
@@ -69,7 +68,8 @@ export function verdict(): HTMLElement {
       h('p', null, h('strong', null, `${say('firstChange')}${state.lang === 'zh' ? '：' : ': '}`), said(advice, 'text')),
       advice.code ? h('pre', null, h('code', null, advice.code)) : null) : null,
     h('p', { class: 'foot' }, gain ? h('span', { class: 'gain' }, gain) : null,
-      h('a', { href: '#finding-0' }, say('showFinding'))),
+      h('a', { href: '#finding-0' },
+        say(!advice && worst.advice?.length ? 'adviceByFramework' : 'showFinding'))),
     others(findings, 1));
 }
 

@@ -50,7 +50,7 @@ function finding(rule, severity, en, zh, more = {}) {
 }
 
 function evidence(series, begin, end, values, steps = []) {
-  return { series, begin: iso(begin), end: iso(end), values, note: 'the middle of the run',
+  return { series, begin: iso(begin), end: iso(end), begin_s: begin / 1000, end_s: end / 1000, values, note: 'the middle of the run',
     note_zh: '运行的中段', steps };
 }
 
@@ -67,7 +67,7 @@ function report(duration, data = {}) {
         exit: { reason: 'exited', exit_code: 0, signal: null, oom_cgroup: null },
         attributes: { name: 'resnet50', command: 'python train.py --batch 256' } },
       epochs: [], after_training: [], incidents: [], gpus: [], host: {}, process: {}, findings: [],
-      losses: [], not_measured: [], ...data,
+      rules_judged: [], losses: [], not_measured: [], ...data,
     },
     warnings: [],
   };
@@ -248,7 +248,8 @@ function big() {
     curves, ranks,
     slowest: { t: deltas(slowT), rank: slowT.map(() => (r() < 0.7 ? 5 : Math.floor(r() * 8))) },
     events: [
-      { t: 4.1e7, kind: 'incident', rank: null, name: 'gpu.xid', text: 'GPU 3: XID 63, row remapping' },
+      { t: 4.1e7, kind: 'incident', rank: null, name: 'gpu.xid', text: 'GPU 3: XID 63, row remapping',
+        text_zh: 'GPU 3：XID 63，行重映射' },
       { t: 5.5e7, kind: 'exception', rank: 2, name: 'RuntimeError', text: 'DataLoader worker exited' },
       { t: 6.2e7, kind: 'mark', rank: 0, name: 'lr drop', text: '' },
       { t: 7.0e7, kind: 'loss', rank: null, name: 'late_sample', text: '3 samples came late' },
@@ -270,7 +271,7 @@ function big() {
     findings: findings(duration), bill: bill(duration, 8),
     losses: [{ time: iso(7e7), kind: 'late_sample', severity: 'data_loss', count: 3,
       detail: 'three samples came after their second', help: 'Nothing to do: they are left out.' }],
-    not_measured: [{ subject: 'gpu fan speed', reason: 'this GPU has no fan' },
+    not_measured: [{ subject: 'gpu fan speed', subject_zh: null, reason: 'this GPU has no fan', reason_zh: '这块 GPU 没有风扇' },
       { subject: 'host energy', reason: 'no permission to read /sys/class/powercap' }],
   });
 }
@@ -363,6 +364,7 @@ function fine() {
     gpus: [{ gpu: 0, uuid: 'GPU-0', job: true, energy_j: 1.9e6, energy_source: 'counter',
       utilization_ratio: stat(0.93, 0, 1), sm_active_ratio: stat(0.7, 0, 0.8) }],
     findings: findings(duration).filter((one) => one.severity === 'not_applicable'),
+    rules_judged: Array.from({ length: 36 }, (_n, i) => `rule_${i}`),
   });
 }
 

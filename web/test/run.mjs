@@ -216,6 +216,28 @@ async function logOf(browser, path) {
   return { failures: [...failures, ...faults] };
 }
 
+// Without a wall clock and a known framework: evidence still zooms, and no framework is pretended.
+async function unknown(browser, folder) {
+  const failures = [];
+  const made = KINDS.big();
+  made.t0_ms = null;
+  const { data } = made.report;
+  data.run.framework = null;
+  for (const one of data.findings.flatMap((found) => found.evidence)) Object.assign(one, { begin: null, end: null });
+  const path = join(folder, 'unknown.html');
+  writePage(path, made);
+  const { page, context, faults } = await open(browser, path);
+  await page.locator('a.proof').first().click();
+  need(failures, !(await page.$eval('#reset', (one) => one.hidden)), 'evidence without a clock did not zoom');
+  const chosen = await page.$$eval('[role=tab][aria-selected=true]', (all) => all.map((one) => one.textContent));
+  need(failures, chosen.length === 0, `a framework was chosen: ${chosen.join()}`);
+  const tab = page.locator('[role=tab]').first();
+  await tab.click();
+  need(failures, (await tab.getAttribute('aria-selected')) === 'true', 'a tab could not be chosen');
+  await context.close();
+  return { failures: [...failures, ...faults] };
+}
+
 const CASES = { language, brush, proof, keyboard, axes, paper, log: logOf };
 
 async function main() {
@@ -247,6 +269,7 @@ async function main() {
   for (const [name, path] of all) await attempt(`page ${name}`, () => soonest(path));
   const [, bigPage] = made.find(([kind]) => kind === 'big');
   for (const [name, job] of Object.entries(CASES)) await attempt(name, () => job(browser, bigPage));
+  await attempt('unknown', () => unknown(browser, folder));
   for (const [kind, path] of made.filter(([kind]) => ['big', 'hostile', 'fine', 'empty'].includes(kind))) {
     for (const dark of [false, true]) {
       await attempt(`axe ${kind} ${dark ? 'dark' : 'light'}`, () => accessible(browser, path, dark, dark ? 'zh' : 'en'));
