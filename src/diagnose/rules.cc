@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
 #include <atomic>
 #include <future>
+#include <set>
 #include <string>
 #include <utility>
 
