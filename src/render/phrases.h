@@ -10,7 +10,6 @@ namespace epochmeter::render {
 
 enum class Language : uint8_t { kEnglish, kChinese };
 inline constexpr int kLanguageCount = 2;
-
 // "en", "zh" and names that begin so ("zh_CN.UTF-8"); nothing for others.
 std::optional<Language> LanguageFromName(std::string_view name);
 
