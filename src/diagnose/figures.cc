@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
+#include <future>
 #include <span>
 
 #include "diagnose/curves.h"
@@ -158,23 +160,16 @@ void SetEnergyFromPower(const Target& target, int64_t period_ns, model::GpuStats
   gpu->energy_source = "power_integral";
 }
 
-void AddGpu(const SeriesReader& reader, const EntityDef& entity,
+// Fills the GPU at `place` of each target.
+void AddGpu(const SeriesReader& reader, const EntityDef& entity, size_t place,
             const std::vector<Target>& targets) {
-  for (const Target& target : targets) {
-    target.gpus->push_back({.gpu = GpuIndex(entity),
-                            .uuid = std::string(Find(entity.labels, "uuid")),
-                            .of_job = {},
-                            .stats = {},
-                            .energy_j = {},
-                            .energy_source = {}});
-  }
   int64_t power_period_ns = 0;
   for (const SeriesDef* series : SeriesOf(reader.run(), entity.id, kGpuOrder)) {
     const SeriesColumn column = reader.Read(series->id);
     IntervalStats stats(column, series->period_ns);
     if (series->metric.field == "power_w") power_period_ns = series->period_ns;
     for (const Target& target : targets) {
-      model::GpuStats& gpu = target.gpus->back();
+      model::GpuStats& gpu = (*target.gpus)[place];
       const std::optional<Stat> stat = FigureOf(*series, column, target, &stats);
       if (!stat) continue;
       if (series->metric.field == "energy_j") {
@@ -185,8 +180,9 @@ void AddGpu(const SeriesReader& reader, const EntityDef& entity,
     }
   }
   for (const Target& target : targets) {
-    if (!target.gpus->back().energy_j || !LongEnoughForCounter(target.interval)) {
-      SetEnergyFromPower(target, power_period_ns, &target.gpus->back());
+    model::GpuStats& gpu = (*target.gpus)[place];
+    if (!gpu.energy_j || !LongEnoughForCounter(target.interval)) {
+      SetEnergyFromPower(target, power_period_ns, &gpu);
     }
   }
 }
@@ -291,8 +287,14 @@ SeriesColumn SeriesReader::Read(model::SeriesId id) const {
   curves_[id].emplace();
   const bool has_entity = series.entity < run_.entities.size();
   const std::string entity = has_entity ? run_.entities[series.entity].name + " " : "";
-  unreadable_->push_back(
-      {.subject = entity + series.metric.field, .reason = column.error().Message()});
+  model::NotMeasured item{.subject = entity + series.metric.field,
+                          .reason = column.error().Message()};
+  // In an order of their own, whichever thread is first.
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto at = std::upper_bound(
+      unreadable_->begin(), unreadable_->end(), item.subject,
+      [](const std::string& subject, const auto& other) { return subject < other.subject; });
+  unreadable_->insert(at, std::move(item));
   return {};
 }
 
@@ -324,7 +326,24 @@ void AddGpuFigures(const SeriesReader& reader, const std::vector<Target>& target
     // One without an index comes last.
     return static_cast<uint32_t>(GpuIndex(*a)) < static_cast<uint32_t>(GpuIndex(*b));
   });
-  for (const EntityDef* gpu : gpus) AddGpu(reader, *gpu, targets);
+  for (const Target& target : targets) {
+    for (const EntityDef* gpu : gpus) {
+      target.gpus->push_back({.gpu = GpuIndex(*gpu),
+                              .uuid = std::string(Find(gpu->labels, "uuid")),
+                              .of_job = {},
+                              .stats = {},
+                              .energy_j = {},
+                              .energy_source = {}});
+    }
+  }
+  // Two threads. Each GPU has series and places of its own, written by the one that drew it.
+  std::atomic<size_t> next = 0;
+  const auto add = [&] {
+    for (size_t i = next++; i < gpus.size(); i = next++) AddGpu(reader, *gpus[i], i, targets);
+  };
+  std::future<void> second = std::async(add);
+  add();
+  second.get();
 }
 
 void AddHostFigures(const SeriesReader& reader, const std::vector<Target>& targets) {

@@ -2,6 +2,7 @@
 // Figures of series for many intervals at once: each series is read a single time.
 #pragma once
 
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -29,7 +30,7 @@ struct Target {
 };
 
 // Reads whole series, and makes each one's curve when it is read for the first time; one that
-// can't be read is empty and listed with the reason. One thread.
+// can't be read is empty and listed with the reason. Threads may read different series at a time.
 class SeriesReader {
  public:
   SeriesReader(const model::Run& run, std::vector<model::NotMeasured>* unreadable)
@@ -43,7 +44,8 @@ class SeriesReader {
  private:
   const model::Run& run_;
   std::vector<model::NotMeasured>* unreadable_;
-  mutable std::vector<std::optional<model::Curve>> curves_;
+  mutable std::vector<std::optional<model::Curve>> curves_;  // each by who reads that series
+  mutable std::mutex mutex_;                                 // of what unreadable_ points to
 };
 
 // The modes of the host's CPUs, and which of them are work.
@@ -56,10 +58,10 @@ std::span<const CpuMode> CpuModes();
 // `total` less `free`, at the instants of `free` that have a total at or before them.
 model::SeriesColumn UsedOf(const model::SeriesColumn& total, const model::SeriesColumn& free);
 
-// GPUs in the order of their index, gauges first in a fixed order, then growth of counters.
-// Energy comes from the energy counter unless it was reset or stood still, else from the integral
-// of power_w where its samples cover the interval but for a tenth or one and a half periods, and at
-// least half of it.
+// Into targets without GPUs yet: GPUs in the order of their index, gauges first in a fixed order,
+// then growth of counters. Energy comes from the energy counter unless it was reset or stood still,
+// else from the integral of power_w where its samples cover the interval but for a tenth or one and
+// a half periods, and at least half of it.
 void AddGpuFigures(const SeriesReader& reader, const std::vector<Target>& targets);
 // cpu_ratio (all modes but idle and iowait, of all logical CPUs), memory_used_bytes (total less
 // available), swap_used_bytes.
