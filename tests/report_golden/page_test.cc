@@ -8,6 +8,7 @@
 #include "render/bars.h"
 #include "render/columns.h"
 #include "render/epoch_fold.h"
+#include "render/figure_words.h"
 #include "render/finding_text.h"
 #include "render/markdown.h"
 #include "render/run_table.h"
@@ -78,13 +79,14 @@ TEST(Wrap, BreaksFullWidthTextBetweenItsSignsAndNotBeforeAComma) {
 }
 
 TEST(NamedFigure, SaysTheUnitThatItsNameHas) {
-  EXPECT_EQ(render::NamedFigure("first_bytes", 60e9), "first 60.0 GB");
-  EXPECT_EQ(render::NamedFigure("p50_s", 0.02), "p50 20 ms");
-  EXPECT_EQ(render::NamedFigure("data_wait_ratio", 0.38), "data wait 38 %");
-  EXPECT_EQ(render::NamedFigure("growth_bytes_per_step", 2e6), "growth 2.0 MB/step");
-  EXPECT_EQ(render::NamedFigure("ratio", 0.5), "ratio 50 %");
-  EXPECT_EQ(render::NamedFigure("steps", 12), "steps 12");
-  EXPECT_EQ(render::NamedFigure("first_bytes", NAN), "first nan");
+  EXPECT_EQ(render::NamedFigure("first_bytes", 60e9, Language::kEnglish), "first 60.0 GB");
+  EXPECT_EQ(render::NamedFigure("p50_s", 0.02, Language::kEnglish), "p50 20 ms");
+  EXPECT_EQ(render::NamedFigure("data_wait_ratio", 0.38, Language::kEnglish), "data wait 38 %");
+  EXPECT_EQ(render::NamedFigure("growth_bytes_per_step", 2e6, Language::kEnglish),
+            "growth 2.0 MB/step");
+  EXPECT_EQ(render::NamedFigure("ratio", 0.5, Language::kEnglish), "ratio 50 %");
+  EXPECT_EQ(render::NamedFigure("steps", 12, Language::kEnglish), "steps 12");
+  EXPECT_EQ(render::NamedFigure("first_bytes", NAN, Language::kEnglish), "first nan");
 }
 
 TEST(Verdict, LeadsWithTheWorstFindingAndItsFirstChange) {
