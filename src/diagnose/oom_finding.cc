@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/strings.h"
+#include "diagnose/memory.h"
 #include "diagnose/own_gpus.h"
 
 namespace epochmeter::diagnose {
@@ -19,7 +20,7 @@ using model::Message;
 using model::Severity;
 
 // What stands out of the device's memory when it failed.
-enum class Cause : uint8_t { kUnknown, kFragmented, kGrowth, kOthers, kBigStep };
+enum class Cause : uint8_t { kUnknown, kFragmented, kGrowth, kRose, kOthers, kBigStep };
 
 // The memory of the device as it ran out. Absent: not known.
 struct Holders {
@@ -95,8 +96,28 @@ Holders HoldersOf(const Facts& facts, const OomCase& oom, std::optional<int32_t>
   return holders;
 }
 
+// What the allocator held at the first and the last of its few samples, where it rose all the time
+// and by a quarter at least: too few for a trend, and not to be called steady either.
+struct Rise {
+  double from_bytes = 0, to_bytes = 0;
+};
+
+constexpr size_t kFewestOfRise = 3;
+constexpr double kLeastRise = 1.25;
+
+std::optional<Rise> RiseOf(const Facts& facts, const OomCase& oom) {
+  if (oom.rank == nullptr) return {};
+  const auto all = AllocatorPoints(facts, *oom.rank);
+  const std::vector<LevelPoint> held = HeldPoints(*oom.rank, all);
+  if (held.size() < kFewestOfRise) return {};
+  const bool falls = !std::is_sorted(
+      held.begin(), held.end(), [](const auto& a, const auto& b) { return a.value < b.value; });
+  if (falls || !(held.back().value >= kLeastRise * held.front().value)) return {};
+  return Rise{.from_bytes = held.front().value, .to_bytes = held.back().value};
+}
+
 Cause CauseOf(const Facts& facts, const OomCase& oom, const Holders& holders,
-              const std::optional<DeviceGrowth>& growth) {
+              const std::optional<DeviceGrowth>& growth, const std::optional<Rise>& rise) {
   const double unallocated = holders.unallocated.value_or(0);
   const double taken = holders.allocated.value_or(0) + unallocated;
   const bool enough = unallocated >= oom.text.asked_bytes.value_or(INFINITY);
@@ -104,15 +125,24 @@ Cause CauseOf(const Facts& facts, const OomCase& oom, const Holders& holders,
     return Cause::kFragmented;
   }
   if (growth && growth->trend.grows()) return Cause::kGrowth;
+  if (rise) return Cause::kRose;
   const double total = holders.total.value_or(INFINITY);
   if (holders.others.value_or(0) >= facts.limits()["out_of_memory.others_ratio"] * total) {
     return Cause::kOthers;
   }
-  return holders.allocated || oom.text.asked_bytes ? Cause::kBigStep : Cause::kUnknown;
+  const bool judged = growth && growth->trend.kind != TrendKind::kTooShort;
+  return judged ? Cause::kBigStep : Cause::kUnknown;
 }
 
-Message WhyOf(Cause cause, const Holders& holders, const std::optional<DeviceGrowth>& growth) {
+Message WhyOf(Cause cause, const Holders& holders, const std::optional<DeviceGrowth>& growth,
+              const std::optional<Rise>& rise) {
   switch (cause) {
+    case Cause::kRose:
+      return Say(
+          " Live tensors had risen from {} to {} in the few samples before: look for what "
+          "keeps them.",
+          "此前的少量采样中，存活的张量从 {} 升到 {}：请查找是什么保留了它们。",
+          SayBytes(rise->from_bytes), SayBytes(rise->to_bytes));
     case Cause::kFragmented:
       return Say(
           " {} were reserved by the allocator and in no tensor, more than was asked for: it "
@@ -149,7 +179,7 @@ std::vector<Advice> AdviceFor(Cause cause) {
             For("tensorflow", text, "TF_GPU_ALLOCATOR=cuda_malloc_async"),
             For("pytorch", text, "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True")};
   }
-  if (cause == Cause::kGrowth) {
+  if (cause == Cause::kGrowth || cause == Cause::kRose) {
     const Message text = Say("Find what keeps tensors over steps; keep numbers instead.",
                              "找出跨步保留张量的地方；改为保留数值。");
     return {For("paddle", text, "total += float(loss)\noutputs.append(out.detach().cpu())"),
@@ -285,7 +315,8 @@ Finding OomFinding(const Facts& facts, const OomCase& oom) {
   const Holders holders = oom.text.host ? Holders{} : HoldersOf(facts, oom, gpu);
   std::optional<DeviceGrowth> growth;
   if (oom.rank != nullptr && !oom.text.host) growth = JudgeDeviceGrowth(facts, *oom.rank);
-  const Cause cause = CauseOf(facts, oom, holders, growth);
+  const std::optional<Rise> rise = RiseOf(facts, oom);
+  const Cause cause = CauseOf(facts, oom, holders, growth, rise);
   Finding finding;
   finding.severity = place.goes_on ? Severity::kWarning : Severity::kCritical;
   finding.confidence = oom.from_log ? 0.85 : 1.0;
@@ -303,7 +334,7 @@ Finding OomFinding(const Facts& facts, const OomCase& oom) {
     finding.summary.en += ", " + SayBytes(*holders.allocated) + " were in its tensors";
     finding.summary.zh += "，其张量占用 " + SayBytes(*holders.allocated);
   }
-  const Message why = oom.text.host ? Message{} : WhyOf(cause, holders, growth);
+  const Message why = oom.text.host ? Message{} : WhyOf(cause, holders, growth, rise);
   finding.summary.en += "." + why.en;
   finding.summary.zh += "。" + why.zh;
   finding.explanation = HowKnown(oom, place);

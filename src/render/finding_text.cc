@@ -241,8 +241,8 @@ Verdict VerdictOf(const Run& run, const Report& report, Language language) {
     verdict.text = word(Phrase::kRaised) + " " + raised;
     return verdict;
   }
-  const bool judged = report.findings.size() > CountOf(report, Severity::kNotApplicable) ||
-                      !report.epochs.empty() || !report.gpus.empty();
+  // Of a run without figures the recorder's own health is all that was judged.
+  const bool judged = !report.epochs.empty() || !report.gpus.empty();
   verdict.good = judged;
   verdict.text = word(judged ? Phrase::kNothingWrong : Phrase::kNothingToJudge);
   if (judged && !report.rules_judged.empty()) {

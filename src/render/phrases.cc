@@ -119,7 +119,7 @@ constexpr std::array<Row, kPhraseCount> kTexts = {{
     {"not seen to its end", "未见结束"},
     {"more ranks, which were faster", "个更快的进程未列出"},
     {"the training raised", "训练抛出异常"},
-    {"remarks", "条提示"},
+    {"worth a look", "条提示"},
     {"run", "运行"},
     {"ranks", "进程数"},
     {"GPUs", "GPU 型号"},

@@ -40,6 +40,29 @@ TEST(OutOfMemory, SaysWhichStepAskedForWhatAndWhatGrew) {
   EXPECT_NE(findings[0].summary.en.find("had grown"), std::string::npos);
 }
 
+TEST(OutOfMemory, AFewSamplesThatRoseAreSaidAndAreNoTrend) {
+  TestRun run(40);
+  AddDevice(run, 0, 24 * kGiB, [](double t_s) { return 1e9 + 6e8 * t_s; });
+  AddAllocator(run, 0, {.period_s = 7, .held = [](double t_s) { return 4e8 + 6e8 * t_s; }});
+  run.Train({.epochs = 1, .steps = 300, .ends = false});
+  Raise(run, 31.55, 0, kTorch);
+  const auto findings = run.Judge(kRule);
+  ASSERT_EQ(SeverityOf(findings), "critical");
+  EXPECT_NE(findings[0].summary.en.find("had risen"), std::string::npos);
+}
+
+TEST(OutOfMemory, AFewLevelSamplesSayNothingOfGrowth) {
+  TestRun run(40);
+  AddDevice(run, 0, 24 * kGiB, [](double) { return 20 * kGiB; });
+  AddAllocator(run, 0, {.period_s = 7, .held = [](double) { return 4e8; }});
+  run.Train({.epochs = 1, .steps = 300, .ends = false});
+  Raise(run, 31.55, 0, kTorch);
+  const auto findings = run.Judge(kRule);
+  ASSERT_EQ(SeverityOf(findings), "critical");
+  EXPECT_EQ(findings[0].summary.en.find("risen"), std::string::npos);
+  EXPECT_EQ(findings[0].summary.en.find("grew"), std::string::npos);
+}
+
 TEST(OutOfMemory, NamesFragmentation) {
   TestRun run(40);
   AddDevice(run, 0, 24 * kGiB, [](double) { return 23 * kGiB; });

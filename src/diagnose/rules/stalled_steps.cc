@@ -236,8 +236,8 @@ Finding FindingOf(const Facts& facts, const std::vector<Group>& groups, const Gr
                 "every {}.",
                 "第 {} 步之后 {} 内再没有新的步骤，直到记录结束；通常每 {} 就有一步。", step,
                 SaySeconds(worst.Seconds()), SaySeconds(first.median_s))
-          : Say("No step after step {} for {}; a step usually comes every {}. {} such stalls in "
-                "all.",
+          : Say("No step after step {} for {}; a step usually comes every {}. Such stalls in "
+                "all: {}.",
                 "第 {} 步之后 {} 内没有新的步骤；通常每 {} 就有一步。共有 {} 次这样的停滞。", step,
                 SaySeconds(worst.Seconds()), SaySeconds(first.median_s), groups.size());
   finding.explanation = Explain(facts, worst);
