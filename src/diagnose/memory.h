@@ -62,8 +62,8 @@ std::optional<double> HighestOf(const model::Curve* curve);
 int64_t StepNumber(const TrainStep& step, size_t place);
 // Steps of a whole epoch, the median; nothing when no epoch was completed.
 std::optional<double> StepsAnEpoch(const RankFacts& rank);
-// "80.1 MB an epoch (80.0 MB to 80.2 MB)": the slope of a trend over `units` of x, `per` says which.
-// Without the interval where it reads the same.
+// "80.1 MB an epoch (80.0 MB to 80.2 MB)": the slope of a trend over `units` of x, `per` says
+// which. Without the interval where it reads the same.
 model::Message SayRate(const Trend& trend, double units, const model::Message& per);
 // Where more than eight ranks have the same, the worst of them by this figure of its first evidence
 // stands for all and says how many there are.

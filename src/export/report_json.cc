@@ -321,8 +321,7 @@ void WriteFindingMembers(const Run& run, const model::Finding& finding, JsonWrit
   json.EndArray();
 }
 
-void WriteEpochMembers(const Run& run, const EpochRow& row, JsonWriter& json,
-                       EpochDetail detail) {
+void WriteEpochMembers(const Run& run, const EpochRow& row, JsonWriter& json, EpochDetail detail) {
   json.Field("rank", row.rank).Field("pid", row.pid);
   if (row.epoch == model::kNoEpoch) {
     json.Key("epoch").Null();
