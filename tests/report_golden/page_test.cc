@@ -2,6 +2,7 @@
 // What leads a page, what a page folds, and what no name in a run can do to it.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <sstream>
 
@@ -50,7 +51,7 @@ Report LongReport(int ranks, int epochs) {
       report.epochs.push_back(row);
     }
   }
-  report.epochs[report.epochs.size() / 2 + 1].duration_s = 33;
+  report.epochs[std::min(report.epochs.size() / 2 + 1, report.epochs.size() - 1)].duration_s = 33;
   report.epochs[report.epochs.size() / 3].data_wait_ratio = 0.77;
   report.epochs[report.epochs.size() / 4].scalars = {{"loss", NAN}};
   return report;
