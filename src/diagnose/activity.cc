@@ -158,11 +158,13 @@ std::vector<Interval> SteadySpans(const RankFacts& rank) {
 }
 
 std::vector<Interval> SteadyOfAll(const Facts& facts) {
-  std::vector<Interval> all;
-  for (const RankFacts& rank : facts.ranks()) {
-    all.insert(all.end(), rank.steady.begin(), rank.steady.end());
-  }
-  return Without(Join(std::move(all), kBridgeNs), PhasesOfAll(facts));
+  return facts.shared().steady.Get([&] {
+    std::vector<Interval> all;
+    for (const RankFacts& rank : facts.ranks()) {
+      all.insert(all.end(), rank.steady.begin(), rank.steady.end());
+    }
+    return Without(Join(std::move(all), kBridgeNs), PhasesOfAll(facts));
+  });
 }
 
 std::vector<int32_t> GpusOfJob(const Facts& facts) {
@@ -307,7 +309,9 @@ double WorstDataWaitRatio(const Facts& facts) {
   return worst;
 }
 
-std::vector<Interval> WorkingTime(const Facts& facts) {
+namespace {
+
+std::vector<Interval> WorkingTimeOf(const Facts& facts) {
   std::vector<Interval> holes = StalledTime(facts);
   for (const int32_t gpu : GpusOfJob(facts)) {
     const auto idle = IdleStretches(facts, gpu, facts.limits()["idle_gpu.utilization_ratio"],
@@ -320,8 +324,6 @@ std::vector<Interval> WorkingTime(const Facts& facts) {
   return Without(SteadyOfAll(facts), Join(std::move(holes)));
 }
 
-namespace {
-
 // The largest part of a rank's steps that regular stalls take, where that is worth a warning.
 double StallsRatio(const Facts& facts) {
   double most = 0;
@@ -333,9 +335,7 @@ double StallsRatio(const Facts& facts) {
   return most >= facts.limits()["periodic_stall.warning_ratio"] ? most : 0;
 }
 
-}  // namespace
-
-model::Message WhyLittleWork(const Facts& facts) {
+model::Message WhyLittleWorkOf(const Facts& facts) {
   const double wait = WorstDataWaitRatio(facts);
   if (wait >= facts.limits()["data_starvation.warning_ratio"]) {
     return Say("The steps wait for data in {} of their time (data_starvation).",
@@ -357,6 +357,16 @@ model::Message WhyLittleWork(const Facts& facts) {
                "有规律的停顿占步骤时间的 {}（periodic_stall）。", SayPercent(stalls));
   }
   return {};
+}
+
+}  // namespace
+
+std::vector<Interval> WorkingTime(const Facts& facts) {
+  return facts.shared().working.Get([&] { return WorkingTimeOf(facts); });
+}
+
+model::Message WhyLittleWork(const Facts& facts) {
+  return facts.shared().little_work.Get([&] { return WhyLittleWorkOf(facts); });
 }
 
 }  // namespace epochmeter::diagnose

@@ -22,10 +22,17 @@ using model::Summary;
 constexpr size_t kLaterSteps = 10;
 constexpr size_t kWarmUpSteps = 10;
 
-double NumberAt(const model::StepTable& table, std::string_view column, size_t index) {
-  const std::vector<double>* values = table.Column(column);
-  return values == nullptr ? model::kAbsentNumber : (*values)[index];
-}
+// The numbers of a column; absent ones where no step had it.
+class Numbers {
+ public:
+  Numbers(const model::StepTable& table, std::string_view column) : values_(table.Column(column)) {}
+  double operator[](size_t index) const {
+    return values_ == nullptr ? model::kAbsentNumber : (*values_)[index];
+  }
+
+ private:
+  const std::vector<double>* values_;
+};
 
 // A duration that can be one: a wild one must not move a begin before the clock.
 bool IsDuration(double seconds) { return seconds >= 0 && seconds < 1e8; }
@@ -33,17 +40,22 @@ bool IsDuration(double seconds) { return seconds >= 0 && seconds < 1e8; }
 std::vector<TrainStep> StepsOf(const model::StepTable& table) {
   std::vector<TrainStep> steps;
   steps.reserve(table.size());
+  const Numbers partial(table, "partial");
+  const Numbers duration(table, "duration_s");
+  const Numbers wait(table, "data_wait_s");
+  const Numbers batch(table, "batch_size");
+  const Numbers counts(table, "steps");
   for (const size_t index : StepOrder(table)) {
-    if (NumberAt(table, "partial", index) > 0) continue;
+    if (partial[index] > 0) continue;
     TrainStep step{.begin_ns = table.t_ns[index],
                    .end_ns = table.t_ns[index],
-                   .duration_s = NumberAt(table, "duration_s", index),
-                   .data_wait_s = NumberAt(table, "data_wait_s", index),
-                   .batch_size = NumberAt(table, "batch_size", index),
+                   .duration_s = duration[index],
+                   .data_wait_s = wait[index],
+                   .batch_size = batch[index],
                    .epoch = table.epoch[index],
                    .step = table.step[index],
                    .index = index};
-    const double count = NumberAt(table, "steps", index);
+    const double count = counts[index];
     if (count >= 1 && count < 1e9) step.steps = count;
     if (IsDuration(step.duration_s)) step.begin_ns -= std::llround(step.duration_s * 1e9);
     steps.push_back(step);

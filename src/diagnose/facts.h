@@ -4,6 +4,8 @@
 #pragma once
 
 #include <map>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <string>
@@ -58,6 +60,28 @@ struct RankFacts {
   double SteadySeconds() const;
 };
 
+// A value that is worked out when it is first asked for, once, whoever asks; any thread.
+template <typename T>
+class Lazy {
+ public:
+  template <typename Make>
+  const T& Get(const Make& make) {
+    const std::lock_guard lock(mutex_);
+    if (!value_) value_ = make();
+    return *value_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::optional<T> value_;
+};
+
+// What several rules go by (activity.h, stalls.h).
+struct SharedFacts {
+  Lazy<std::vector<model::Interval>> stalled, steady, working;
+  Lazy<model::Message> little_work;
+};
+
 class Facts {
  public:
   // All three must outlive it.
@@ -66,6 +90,7 @@ class Facts {
   const model::Run& run() const { return run_; }
   const model::Report& report() const { return report_; }
   const Limits& limits() const { return limits_; }
+  SharedFacts& shared() const { return *shared_; }
   const std::vector<RankFacts>& ranks() const { return ranks_; }
   // Length of the recording.
   double duration_s() const { return report_.duration_s; }
@@ -101,6 +126,7 @@ class Facts {
   const model::Report& report_;
   const Limits& limits_;
   std::vector<RankFacts> ranks_;
+  std::unique_ptr<SharedFacts> shared_ = std::make_unique<SharedFacts>();
   std::map<model::EntityId, std::map<std::string_view, const model::Curve*, std::less<>>> curves_;
   std::map<model::EntityId, std::map<std::string_view, model::SeriesId, std::less<>>> series_;
 };

@@ -138,15 +138,17 @@ std::vector<Stall> StallsOf(const Facts& facts, size_t index, double factor, dou
 }
 
 std::vector<Interval> StalledTime(const Facts& facts) {
-  std::vector<Interval> all;
-  for (size_t i = 0; i < facts.ranks().size(); ++i) {
+  return facts.shared().stalled.Get([&] {
+    std::vector<Interval> all;
     const Limits& limits = facts.limits();
-    for (const Stall& stall :
-         StallsOf(facts, i, limits["stalled_steps.factor"], limits["stalled_steps.floor_s"])) {
-      all.push_back(stall.interval);
+    for (size_t i = 0; i < facts.ranks().size(); ++i) {
+      for (const Stall& stall :
+           StallsOf(facts, i, limits["stalled_steps.factor"], limits["stalled_steps.floor_s"])) {
+        all.push_back(stall.interval);
+      }
     }
-  }
-  return Join(std::move(all));
+    return Join(std::move(all));
+  });
 }
 
 }  // namespace epochmeter::diagnose
