@@ -40,9 +40,10 @@ def test_eight_gpus_are_read_within_the_budget_and_without_one_as_often_as_can_b
         sampler = find_helper(runs[0].pid, "epm-sampler")
         # Without a budget it is 5 % of a core. The first plan is made after three seconds, of which a busy machine
         # makes more; a debug build is dearer than 0.5 %.
-        deadline = time.monotonic() + 30
-        while (ratio := core_ratio(sampler)) > 0.02:
-            assert time.monotonic() < deadline, ratio
+        # A starved machine takes little CPU before there is a plan, too.
+        begun = time.monotonic()
+        while (ratio := core_ratio(sampler)) > 0.02 or time.monotonic() < begun + 6:
+            assert time.monotonic() < begun + 30, ratio
     finally:
         for run in runs:
             run.terminate()
