@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/strings.h"
+#include "diagnose/evidence.h"
 #include "diagnose/memory.h"
 #include "diagnose/own_gpus.h"
 
@@ -231,10 +232,6 @@ Place PlaceOf(const OomCase& oom) {
   return place;
 }
 
-void Put(const char* name, const std::optional<double>& value, model::ScalarTable* values) {
-  if (value) values->emplace_back(name, *value);
-}
-
 model::Evidence EvidenceOf(const Facts& facts, const OomCase& oom, const Holders& holders,
                            const Place& place) {
   const RankFacts* rank = oom.rank;
@@ -245,13 +242,13 @@ model::Evidence EvidenceOf(const Facts& facts, const OomCase& oom, const Holders
       .interval = {.begin_ns = rank == nullptr ? oom.t_ns : rank->training.begin_ns,
                    .end_ns = oom.t_ns}};
   evidence.interval.begin_ns = std::min(evidence.interval.begin_ns, oom.t_ns);
-  Put("asked_bytes", oom.text.asked_bytes, &evidence.values);
-  Put("free_bytes", holders.left, &evidence.values);
-  Put("total_bytes", holders.total, &evidence.values);
-  Put("allocated_bytes", holders.allocated, &evidence.values);
-  Put("reserved_unallocated_bytes", holders.unallocated, &evidence.values);
-  Put("non_framework_bytes", holders.outside, &evidence.values);
-  Put("others_bytes", holders.others, &evidence.values);
+  PutKnown("asked_bytes", oom.text.asked_bytes, &evidence.values);
+  PutKnown("free_bytes", holders.left, &evidence.values);
+  PutKnown("total_bytes", holders.total, &evidence.values);
+  PutKnown("allocated_bytes", holders.allocated, &evidence.values);
+  PutKnown("reserved_unallocated_bytes", holders.unallocated, &evidence.values);
+  PutKnown("non_framework_bytes", holders.outside, &evidence.values);
+  PutKnown("others_bytes", holders.others, &evidence.values);
   for (const auto& [name, bytes] : holders.processes) evidence.values.emplace_back(name, bytes);
   if (place.step) evidence.steps.push_back(*place.step);
   return evidence;

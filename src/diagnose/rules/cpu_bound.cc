@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "diagnose/activity.h"
+#include "diagnose/evidence.h"
 #include "diagnose/rules/all.h"
 #include "diagnose/say.h"
 
@@ -105,19 +106,11 @@ Finding FindingOf(const Facts& facts, const CpuUse& use, bool full, double busy,
   }
   if (!why.empty()) finding.explanation = why;
   finding.advice = HowToUnload(!full);
-  model::Evidence evidence{
-      .series = series,
-      .interval = {.begin_ns = judged.front().begin_ns, .end_ns = judged.back().end_ns},
-      .values = {{"utilization_ratio", busy}},
-      .note = {},
-      .steps = {}};
-  const auto add = [&](const char* name, const std::optional<double>& value) {
-    if (value) evidence.values.emplace_back(name, *value);
-  };
-  add("host_cpu_ratio", use.host_ratio);
-  add("quota_used_ratio", use.quota_ratio);
-  add("throttled_cores", use.throttled_cores);
-  add("cores_per_rank", use.cores_per_rank);
+  model::Evidence evidence = BusyEvidence(series, judged, busy);
+  PutKnown("host_cpu_ratio", use.host_ratio, &evidence.values);
+  PutKnown("quota_used_ratio", use.quota_ratio, &evidence.values);
+  PutKnown("throttled_cores", use.throttled_cores, &evidence.values);
+  PutKnown("cores_per_rank", use.cores_per_rank, &evidence.values);
   finding.evidence.push_back(std::move(evidence));
   return finding;
 }

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "diagnose/activity.h"
+#include "diagnose/evidence.h"
 #include "diagnose/rules/all.h"
 #include "diagnose/say.h"
 
@@ -67,19 +68,11 @@ Finding FindingOf(const Facts& facts, const Waits& waits, double busy,
                 SayPercent(busy));
   finding.explanation = why.empty() ? Say("Steady steps only.", "仅统计稳定的训练步骤。") : why;
   finding.advice = HowToRead();
-  model::Evidence evidence{
-      .series = waits.series,
-      .interval = {.begin_ns = judged.front().begin_ns, .end_ns = judged.back().end_ns},
-      .values = {{"utilization_ratio", busy}},
-      .note = {},
-      .steps = {}};
-  const auto add = [&](const char* name, const std::optional<double>& value) {
-    if (value) evidence.values.emplace_back(name, *value);
-  };
-  add("io_waiting_ratio", waits.waiting);
-  add("io_stalled_ratio", waits.stalled);
-  add("iowait_ratio", waits.iowait);
-  add("read_bytes_per_s", waits.read_bytes_per_s);
+  model::Evidence evidence = BusyEvidence(waits.series, judged, busy);
+  PutKnown("io_waiting_ratio", waits.waiting, &evidence.values);
+  PutKnown("io_stalled_ratio", waits.stalled, &evidence.values);
+  PutKnown("iowait_ratio", waits.iowait, &evidence.values);
+  PutKnown("read_bytes_per_s", waits.read_bytes_per_s, &evidence.values);
   finding.evidence.push_back(std::move(evidence));
   return finding;
 }
