@@ -8,19 +8,13 @@
 
 #include "base/file.h"
 #include "base/json_writer.h"
-#include "base/version.h"
 #include "cli/command.h"
+#include "export/json_document.h"
 
 namespace epochmeter::cli {
 namespace {
 
-void WriteTool(base::JsonWriter& json) {
-  json.Key("tool").BeginObject();
-  json.Field("name", "epochmeter")
-      .Field("version", base::kVersion)
-      .Field("revision", base::kRevision);
-  json.EndObject();
-}
+constexpr int kSchemaVersion = 1;
 
 }  // namespace
 
@@ -35,8 +29,7 @@ void PrintOut(std::string_view text) {
 int Fail(const Arguments& arguments, const base::Error& error, int exit_code) {
   if (arguments.json()) {
     base::JsonWriter json;
-    json.BeginObject().Field("schema_version", 1);
-    WriteTool(json);
+    exporting::BeginDocument(kSchemaVersion, json);
     json.Key("error").BeginObject();
     json.Field("what", error.what).Field("where", error.where).Field("why", error.why);
     json.Field("what_to_do", error.what_to_do).Field("exit_code", exit_code);
@@ -50,12 +43,10 @@ int Fail(const Arguments& arguments, const base::Error& error, int exit_code) {
 
 std::string JsonEnvelope(std::string_view data_json, const std::vector<std::string>& warnings) {
   base::JsonWriter json;
-  json.BeginObject().Field("schema_version", 1);
-  WriteTool(json);
+  exporting::BeginDocument(kSchemaVersion, json);
   json.Key("data").Raw(data_json);
-  json.Key("warnings").BeginArray();
-  for (const std::string& warning : warnings) json.String(warning);
-  return json.EndArray().EndObject().Take();
+  exporting::EndDocument(warnings, json);
+  return json.Take();
 }
 
 void PrintJson(std::string_view data_json, const std::vector<std::string>& warnings) {

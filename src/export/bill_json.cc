@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "export/bill_json.h"
 
-#include "base/version.h"
 #include "export/exporters.h"
+#include "export/json_document.h"
 #include "export/text_fields.h"
 
 namespace epochmeter::exporting {
@@ -48,13 +48,7 @@ void WriteLines(std::string_view key, const std::vector<BillLine>& lines, WriteK
 base::Result<> Write(const model::Run& run, const model::Report& report,
                      const ExportOptions& options, std::ostream& out) {
   JsonWriter json(options.indent);
-  json.BeginObject().Field("schema_version", 1);
-  json.Key("tool")
-      .BeginObject()
-      .Field("name", "epochmeter")
-      .Field("version", base::kVersion)
-      .Field("revision", base::kRevision)
-      .EndObject();
+  BeginDocument(1, json);
   json.Key("data").BeginObject().Key("run_id");
   run.info ? json.String(run.info->run_id) : json.Null();
   for (const auto& [key, t_ns] :
@@ -69,9 +63,8 @@ base::Result<> Write(const model::Run& run, const model::Report& report,
   } else {
     json.Null();
   }
-  json.EndObject().Key("warnings").BeginArray();
-  for (const std::string& warning : options.warnings) json.String(warning);
-  json.EndArray().EndObject();
+  json.EndObject();
+  EndDocument(options.warnings, json);
   out << json.text() << '\n';
   return StreamState(out);
 }

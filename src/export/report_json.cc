@@ -3,9 +3,9 @@
 
 #include <cmath>
 
-#include "base/version.h"
 #include "export/bill_json.h"
 #include "export/exporters.h"
+#include "export/json_document.h"
 #include "export/text_fields.h"
 
 namespace epochmeter::exporting {
@@ -284,19 +284,11 @@ void WriteNotMeasured(const Report& report, JsonWriter& json) {
 base::Result<> Write(const Run& run, const Report& report, const ExportOptions& options,
                      std::ostream& out) {
   JsonWriter json(options.indent);
-  json.BeginObject().Field("schema_version", kSchemaVersion);
-  json.Key("tool")
-      .BeginObject()
-      .Field("name", "epochmeter")
-      .Field("version", base::kVersion)
-      .Field("revision", base::kRevision)
-      .EndObject();
+  BeginDocument(kSchemaVersion, json);
   json.Key("data");
   WriteReportData(run, report, json,
                   options.brief_epochs ? EpochDetail::kBrief : EpochDetail::kFull);
-  json.Key("warnings").BeginArray();
-  for (const std::string& warning : options.warnings) json.String(warning);
-  json.EndArray().EndObject();
+  EndDocument(options.warnings, json);
   out << json.text() << '\n';
   return StreamState(out);
 }
