@@ -55,7 +55,7 @@ int RunExport(const Arguments& arguments) {
     return Fail(arguments, Unknown("time form", time, "use utc or epoch_ns"), kExitUsage);
   }
   options.time = time == "utc" ? exporting::TimeFormat::kUtc : exporting::TimeFormat::kEpochNs;
-  const base::Result<diagnose::ReportOptions> settings = LoadReportOptions(arguments);
+  base::Result<diagnose::ReportOptions> settings = LoadReportOptions(arguments);
   if (!settings.ok()) return Fail(arguments, settings.error(), kExitUsage);
   const base::Result<OpenedRun> opened = OpenNamedRun(arguments);
   if (!opened.ok()) return Fail(arguments, opened.error(), kExitUnreadable);
@@ -70,6 +70,7 @@ int RunExport(const Arguments& arguments) {
   }
   const base::Result<std::unique_ptr<Output>> output = Output::Open(path, opened->path);
   if (!output.ok()) return Fail(arguments, output.error(), kExitUnreadable);
+  settings->judge = false;  // series are written as they are, by epochs at most
   const model::Report report = diagnose::BuildReport(opened->run, *settings);
   base::Result<> written = exporter->Write(opened->run, report, options, output.value()->stream());
   if (output.value()->reader_gone()) return kExitOk;

@@ -213,14 +213,14 @@ std::vector<Target> TargetsOf(const Run& run, Report* report) {
   return targets;
 }
 
-void AddSeriesFigures(const Run& run, Report* report) {
+void AddSeriesFigures(const Run& run, bool with_curves, Report* report) {
   const std::vector<Target> targets = TargetsOf(run, report);
   const SeriesReader reader(run, &report->not_measured);
   AddGpuFigures(reader, targets);
   AddHostFigures(reader, targets);
   AddProcessFigures(reader, targets);
   AddFrameworkFigures(reader, targets);
-  AddCurves(reader, &report->curves);
+  if (with_curves) AddCurves(reader, &report->curves);
 }
 
 // What the sampler last remarked on the choice of GPUs by the environment; nothing when it said
@@ -269,7 +269,7 @@ Report BuildReport(const Run& run, const ReportOptions& options) {
   report.epochs = ClientRows(ranks, &report.after_training);
   report.incidents = FindIncidents(run, report.epochs);
   report.oom_cgroup = OomCgroup(run);
-  AddSeriesFigures(run, &report);
+  AddSeriesFigures(run, options.judge, &report);
   const JobGpus job = FindJobGpus(run, ranks);
   MarkGpus(job, options.all_gpus, &report.gpus);
   auto row = report.epochs.begin();
@@ -289,6 +289,7 @@ Report BuildReport(const Run& run, const ReportOptions& options) {
   AddGpuChoice(run, job, !ranks.empty(), &report);
   std::vector<model::NotMeasured> missing = FindNotMeasured(run, report);
   std::move(missing.begin(), missing.end(), std::back_inserter(report.not_measured));
+  if (!options.judge) return report;
   const Facts facts(run, report, options.limits);
   report.findings = EvaluateRules(Rules(), facts);
   report.rules_judged = RulesJudged(Rules(), report.findings);

@@ -17,6 +17,7 @@ struct ReportOptions {
   bool all_gpus = false;  // keep GPUs that are not the job's, marked so
   Limits limits;          // of the rules
   model::Rates rates;     // of the bill
+  bool judge = true;      // work out findings and bill, and the curves that they go by
 };
 model::Report BuildReport(const model::Run& run, const ReportOptions& options = {});
 
