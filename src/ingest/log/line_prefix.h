@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a logger writes in front of a message: time, level, name, process. Pure; any thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+namespace epochmeter::ingest::log {
+
+// A time as printed, taken apart. Fields that were not printed are absent.
+struct RawStamp {
+  std::string_view text;  // as printed, without brackets around it
+  std::optional<int32_t> year;
+  std::optional<int32_t> month, day;
+  // Of two numbers whose order the line alone does not tell ("05/06/24"); month and day are absent.
+  std::optional<int32_t> first, second;
+  std::optional<int64_t> of_day_ns;
+  std::optional<int64_t> offset_s;  // of the zone: local time is ahead of UTC
+  std::optional<int64_t> unix_ns;   // seconds since 1970 were printed
+};
+
+enum class LogLevel : uint8_t { kNone, kDebug, kInfo, kWarning, kError, kFatal };
+
+struct LinePrefix {
+  std::optional<RawStamp> stamp;
+  LogLevel level = LogLevel::kNone;
+  std::string_view logger;  // "ppdet.engine"; empty when none is named
+  size_t message = 0;       // where the message begins
+};
+
+// `text` has no wrapper any more. A text without any prefix has its message at 0.
+LinePrefix ReadLinePrefix(std::string_view text);
+
+}  // namespace epochmeter::ingest::log
