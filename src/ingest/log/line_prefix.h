@@ -10,7 +10,8 @@ namespace epochmeter::ingest::log {
 
 // A time as printed, taken apart. Fields that were not printed are absent.
 struct RawStamp {
-  std::string_view text;  // as printed, without brackets around it
+  // As printed; in its brackets where they hold nothing else and no year: "[08/30 10:11:12]".
+  std::string_view text;
   std::optional<int32_t> year;
   std::optional<int32_t> month, day;
   // Of two numbers whose order the line alone does not tell ("05/06/24"); month and day are absent.
@@ -26,7 +27,8 @@ struct LinePrefix {
   std::optional<RawStamp> stamp;
   LogLevel level = LogLevel::kNone;
   std::string_view logger;  // "ppdet.engine"; empty when none is named
-  size_t message = 0;       // where the message begins
+  // Where the message begins; spaces of its own that indent it are part of it.
+  size_t message = 0;
 };
 
 // `text` has no wrapper any more. A text without any prefix has its message at 0.
