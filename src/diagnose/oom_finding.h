@@ -5,15 +5,15 @@
 #include <optional>
 
 #include "diagnose/leak.h"
-#include "diagnose/oom_text.h"
 #include "diagnose/say.h"
+#include "model/oom_text.h"
 
 namespace epochmeter::diagnose {
 
 struct OomCase {
   const RankFacts* rank = nullptr;  // null: it is not known which
   int64_t t_ns = 0;
-  OomText text;
+  model::OomText text;
   int count = 1;                       // how often it was told
   std::optional<int64_t> step, epoch;  // as the event says
   bool from_log = false;

@@ -26,10 +26,10 @@ std::optional<OomCase> CaseOf(const RankFacts& rank) {
   for (const Event* event : rank.events) {
     if (event->kind != EventKind::kException) continue;
     const std::string text = event->name + ": " + std::string(event->Text("message").value_or(""));
-    auto oom = ParseOomText(text);
+    auto oom = model::ParseOomText(text);
     // The class of that name is of a device, in torch as in paddle. The host's is MemoryError.
     const bool of_device = event->name.find("OutOfMemory") != std::string::npos;
-    if (of_device && (!oom || (oom->host && !oom->asked_bytes))) oom = OomText();
+    if (of_device && (!oom || (oom->host && !oom->asked_bytes))) oom = model::OomText();
     if (!oom) continue;
     const int count = found ? found->count + 1 : 1;
     found = OomCase{.rank = &rank, .t_ns = event->t_ns, .text = *oom, .count = count};
@@ -44,7 +44,7 @@ std::optional<OomCase> CaseInLog(const Facts& facts) {
   const model::Run& run = facts.run();
   if (!EndedBadly(run)) return {};
   for (auto line = run.log.rbegin(); line != run.log.rend(); ++line) {
-    const auto oom = ParseOomText(line->text);
+    const auto oom = model::ParseOomText(line->text);
     if (!oom) continue;
     const RankFacts* only = facts.ranks().size() == 1 ? &facts.ranks().front() : nullptr;
     return OomCase{.rank = only, .t_ns = line->t_ns, .text = *oom, .from_log = true};

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "diagnose/oom_text.h"
+#include "model/oom_text.h"
 
 #include <gtest/gtest.h>
 
-namespace epochmeter::diagnose {
+namespace epochmeter::model {
 namespace {
 
 constexpr double kMiB = 1048576, kGiB = 1024 * kMiB;
@@ -119,4 +119,4 @@ TEST(OomText, BrokenFiguresAreAbsent) {
 }
 
 }  // namespace
-}  // namespace epochmeter::diagnose
+}  // namespace epochmeter::model

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "diagnose/oom_text.h"
+#include "model/oom_text.h"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 
 #include "base/strings.h"
 
-namespace epochmeter::diagnose {
+namespace epochmeter::model {
 namespace {
 
 using std::string_view;
@@ -174,4 +174,4 @@ std::optional<OomText> ParseOomText(string_view text) {
   return oom;
 }
 
-}  // namespace epochmeter::diagnose
+}  // namespace epochmeter::model

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace epochmeter::diagnose {
+namespace epochmeter::model {
 
 struct OomText {
   bool host = false;  // memory of the machine, not of a device
@@ -30,4 +30,4 @@ struct OomText {
 // write, whatever the unit is called.
 std::optional<OomText> ParseOomText(std::string_view text);
 
-}  // namespace epochmeter::diagnose
+}  // namespace epochmeter::model
