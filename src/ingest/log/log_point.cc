@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ingest/log/log_point.h"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <string>
+
+#include "base/strings.h"
+
+namespace epochmeter::ingest::log {
+namespace {
+
+uint64_t HashOf(const LogRecord& record) {
+  auto hash = static_cast<uint64_t>(record.kind) + 1;
+  for (const LogValue& value : record.values) {
+    // Ends and length of a key tell the shapes of one log apart, and cost nothing.
+    const std::string_view key = value.key;
+    const uint64_t ends = key.empty() ? 0 : static_cast<uint64_t>(key.front()) << 8 | key.back();
+    hash = (hash ^ (key.size() << 16 | ends)) * 0x9E37'79B9'7F4A'7C15U;
+  }
+  return hash;
+}
+
+}  // namespace
+
+std::string_view RecordKindName(RecordKind kind) {
+  constexpr std::array<std::string_view, 4> kNames = {"train", "eval", "summary", "inference"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
+bool IsBad(std::string_view event_kind) {
+  constexpr std::string_view kHarmless[] = {"warning",       "glog_warning",    "run_start",
+                                            "total_steps",   "unix_abort_time", "early_stopping",
+                                            "fp16_overflow", "grad_overflow",   "device",
+                                            "nccl_init",     "checkpoint",      "checkpoint_saved"};
+  return std::find(std::begin(kHarmless), std::end(kHarmless), event_kind) == std::end(kHarmless);
+}
+
+model::LogPoint CopyOf(const LogRecord& record) {
+  model::LogPoint point{.kind = std::string(RecordKindName(record.kind)),
+                        .file = record.place.file,
+                        .line = record.place.line,
+                        .last_line = std::max(record.place.line, record.last_line),
+                        .start = record.start,
+                        .rank = record.place.rank,
+                        .wall_ns = record.place.wall_ns,
+                        .stamp = std::string(record.stamp),
+                        .header_epoch = record.header_epoch,
+                        .fields = {}};
+  point.fields.reserve(record.values.size());
+  for (const LogValue& value : record.values) {
+    point.fields.push_back({.key = std::string(value.key),
+                            .text = std::string(value.text),
+                            .unit = std::string(value.unit),
+                            .role = std::string(RoleName(value.role)),
+                            .number = value.number,
+                            .value = value.value});
+  }
+  return point;
+}
+
+void KeptRecord::Keep(const LogRecord& record) {
+  any_ = true;
+  record_ = record;
+  size_t room = record.text.size() + record.stamp.size();
+  for (const LogValue& value : record.values) {
+    room += value.key.size() + value.text.size() + value.unit.size();
+  }
+  texts_.clear();
+  texts_.reserve(room);  // so that views into it stay
+  texts_ += record.text;
+  record_.text = texts_;
+  record_.stamp = Hold(record.stamp, record.text);
+  values_.assign(record.values.begin(), record.values.end());
+  for (LogValue& value : values_) {
+    value.key = Hold(value.key, record.text);
+    value.text = Hold(value.text, record.text);
+    value.unit = Hold(value.unit, record.text);
+  }
+  record_.values = values_;
+}
+
+// Texts are nearly always part of the line, which is held already.
+std::string_view KeptRecord::Hold(std::string_view text, std::string_view line) {
+  const std::less_equal<> not_after;
+  if (not_after(line.data(), text.data()) &&
+      not_after(text.data() + text.size(), line.data() + line.size())) {
+    return std::string_view(texts_).substr(static_cast<size_t>(text.data() - line.data()),
+                                           text.size());
+  }
+  const size_t at = texts_.size();
+  texts_ += text;
+  return std::string_view(texts_).substr(at);
+}
+
+std::optional<model::LogPoint> KeptRecord::Take() const {
+  return any_ ? std::optional(CopyOf(record_)) : std::nullopt;
+}
+
+void ShapeTable::Add(const LogRecord& record) {
+  const uint64_t hash = HashOf(record);
+  if (last_ != nullptr && hash == last_hash_) {
+    ++last_->records;
+    return;
+  }
+  const auto found = shapes_.find(hash);
+  if (found == shapes_.end() && shapes_.size() >= kMostShapes) return;
+  model::LogShape& shape = shapes_[hash];
+  last_hash_ = hash;
+  last_ = &shape;
+  if (shape.records++ > 0) return;
+  shape.first = CopyOf(record);
+  constexpr size_t kMostSample = 400;
+  shape.sample = base::ToValidUtf8(record.text.substr(0, kMostSample));
+}
+
+std::vector<model::LogShape> ShapeTable::Take(size_t most) const {
+  std::vector<model::LogShape> shapes;
+  for (const auto& [hash, shape] : shapes_) shapes.push_back(shape);
+  std::sort(shapes.begin(), shapes.end(), [](const model::LogShape& a, const model::LogShape& b) {
+    return a.records != b.records
+               ? a.records > b.records
+               : std::pair(a.first.file, a.first.line) < std::pair(b.first.file, b.first.line);
+  });
+  if (shapes.size() > most) shapes.resize(most);
+  return shapes;
+}
+
+}  // namespace epochmeter::ingest::log

@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ingest/log/log_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/strings.h"
+#include "ingest/log/step_tables.h"
+#include "model/limits.h"
+
+namespace epochmeter::ingest::log {
+namespace {
+
+using model::EventKind;
+
+constexpr size_t kHeldRecords = 2000;
+constexpr size_t kMostProcesses = 4096;
+constexpr uint64_t kMostTextLines = 4096;
+constexpr size_t kMostTextBytes = 2000;
+
+int64_t NsOf(double seconds) {
+  constexpr double kMostSeconds = 1e9;
+  return std::isfinite(seconds) ? std::llround(std::clamp(seconds, 0.0, kMostSeconds) * 1e9) : 0;
+}
+
+std::optional<int64_t> WholeOf(std::optional<double> number) {
+  return number ? model::WholeOf(std::floor(*number)) : std::nullopt;
+}
+
+}  // namespace
+
+LogRun::LogRun(model::Sink& sink, Options options)
+    : sink_(sink), options_(std::move(options)), registry_(sink), allocator_(registry_) {}
+
+void LogRun::Train(const IndexedRecord& record, const StepTiming& timing) {
+  if (!holding_) return DoTrain(record, timing);
+  data_judge_.Add(record, timing);
+  ++held_records_;
+  held_stamped_ += record->place.wall_ns ? 1 : 0;
+  held_durations_ += timing.step_s ? 1 : 0;
+  Hold(&*record, &timing, nullptr);
+}
+
+void LogRun::Other(const LogRecord& record) {
+  if (record.kind != RecordKind::kEval) return;
+  if (!holding_) return DoOther(record);
+  data_judge_.Break(record.place.stream);
+  Hold(&record, nullptr, nullptr);
+}
+
+void LogRun::Event(const LogEvent& event) {
+  if (!holding_) return DoEvent(event);
+  Hold(nullptr, nullptr, &event);
+}
+
+void LogRun::Hold(const LogRecord* record, const StepTiming* timing, const LogEvent* event) {
+  Held& held = held_.emplace_back();
+  const std::optional<int64_t> wall_ns = record ? record->place.wall_ns : event->place.wall_ns;
+  if (wall_ns) first_wall_ns_ = std::min(first_wall_ns_.value_or(*wall_ns), *wall_ns);
+  if (record != nullptr) held.record.Keep(*record);
+  if (timing != nullptr) held.timing = *timing;
+  if (event != nullptr) held.event = *event;
+  if (held_.size() == kHeldRecords) Release();
+}
+
+void LogRun::Release() {
+  if (!holding_) return;
+  holding_ = false;
+  Decide();
+  WriteHead();
+  for (Held& held : held_) {
+    if (held.event) {
+      DoEvent(*held.event);
+    } else if (held.record.record().kind == RecordKind::kTrain) {
+      DoTrain(held.record.record(), held.timing);
+    } else {
+      DoOther(held.record.record());
+    }
+  }
+  held_.clear();
+}
+
+void LogRun::Decide() {
+  data_place_ = data_judge_.Judge().place;
+  const bool stamps =
+      held_records_ == 0 ? first_wall_ns_.has_value() : held_stamped_ * 10 >= held_records_ * 9;
+  if (stamps && first_wall_ns_) {
+    clock_ = LogClock::kStamps;
+    origin_wall_ns_ = *first_wall_ns_;
+    return;
+  }
+  if (held_durations_ * 2 > held_records_) clock_ = LogClock::kDurations;
+  origin_wall_ns_ = options_.modified_ns.value_or(0);
+}
+
+void LogRun::WriteHead() {
+  model::RunInfo info;
+  info.run_id = fmt::format("log-{}", options_.name);
+  info.anchor = {.mono_ns = 0, .boot_ns = 0, .wall_ns = origin_wall_ns_};
+  info.attributes = {{"source", "training log"}, {"name", options_.name}};
+  if (clock_ != LogClock::kStamps) info.attributes.emplace_back("times", "assumed");
+  sink_.Write(std::move(info));
+}
+
+void LogRun::Tell(std::string kind, uint64_t count, std::string detail, std::string help,
+                  model::LossSeverity severity) {
+  if (count == 0) return;
+  sink_.Write(model::Loss{.t_ns = last_ns_,
+                          .severity = severity,
+                          .kind = std::move(kind),
+                          .count = count,
+                          .detail = std::move(detail),
+                          .help = std::move(help)});
+}
+
+LogRun::Pending& LogRun::ProcessAt(const LinePlace& place) {
+  Process key(place.rank.value_or(-1), place.rank ? 0 : place.stream + 1);
+  if (processes_.size() >= kMostProcesses && !processes_.contains(key)) key = {-1, 0};
+  const auto [found, fresh] = processes_.try_emplace(key);
+  if (fresh && !place.rank && unranked_++ > 0) found->second.pid = int64_t{place.stream} + 1;
+  return found->second;
+}
+
+int64_t LogRun::TimeOf(const LinePlace& place, Pending& process) {
+  if (clock_ == LogClock::kStamps) {
+    const bool placed = place.wall_ns && model::IsPossibleTime(*place.wall_ns - origin_wall_ns_);
+    if (placed) process.t_ns = *place.wall_ns - origin_wall_ns_;
+    unplaced_ += placed ? 0 : 1;
+  }
+  last_ns_ = std::max(last_ns_, process.t_ns);
+  return process.t_ns;
+}
+
+// What a record says of the steps since the one before it.
+void LogRun::Add(const StepTiming& timing, Pending* process) {
+  ++process->records;
+  const double steps = timing.steps.value_or(1);
+  process->steps += steps;
+  process->steps_known = process->steps_known && timing.steps.has_value();
+  std::optional<double> duration;
+  if (timing.step_s && timing.from != StepTimeFrom::kStamps) duration = *timing.step_s * steps;
+  const double data = timing.data_s.value_or(0) * steps;
+  if (duration && data_place_ == DataPlace::kBeside) *duration += data;
+  if (timing.from == StepTimeFrom::kStamps && !process->evaluated) duration = timing.interval_s;
+  // A step that was printed alone may not stand for more time than there was.
+  const bool alone =
+      timing.from == StepTimeFrom::kPrinted || timing.from == StepTimeFrom::kThroughput;
+  constexpr double kStampSeconds = 1;
+  if (duration && alone && timing.interval_s && timing.steps &&
+      *duration > *timing.interval_s + kStampSeconds) {
+    duration = timing.interval_s;
+  }
+  process->duration_known = process->duration_known && duration && clock_ != LogClock::kNone;
+  process->duration_s += duration.value_or(0);
+  process->data_known = process->data_known && timing.data_s.has_value();
+  process->data_s += duration ? std::min(data, *duration) : data;
+  process->evaluated = false;
+  if (clock_ == LogClock::kDurations) process->t_ns += NsOf(duration.value_or(0));
+}
+
+void LogRun::Begin(const IndexedRecord& record, double duration_s, Pending* process) {
+  if (process->begun) return;
+  process->begun = true;
+  model::Event begin{.t_ns = process->t_ns - NsOf(duration_s),
+                     .kind = EventKind::kTrainBegin,
+                     .rank = record->place.rank,
+                     .epoch = {},
+                     .step = {},
+                     .name = {},
+                     .fields = {{"source", std::string("log")}}};
+  if (const auto epochs = WholeOf(record.Number(Role::kEpochs))) {
+    begin.fields.push_back({"epochs", *epochs});
+  }
+  if (const auto whole = WholeOf(record.Number(Role::kStepsPerEpoch))) {
+    begin.fields.push_back({"steps_per_epoch", *whole});
+  }
+  if (process->pid > 0) begin.fields.push_back({"pid", process->pid});
+  sink_.Write(std::move(begin));
+}
+
+model::Event LogRun::Step(const IndexedRecord& record, Pending* process) const {
+  model::Event event{.t_ns = process->t_ns,
+                     .kind = EventKind::kStep,
+                     .rank = record->place.rank,
+                     .epoch = WholeOf(EpochOf(record)),
+                     .step = WholeOf(ExactStep(record)),
+                     .name = {},
+                     .fields = {}};
+  const auto add = [&event](std::string key, model::FieldValue value) {
+    event.fields.push_back({.key = std::move(key), .value = std::move(value)});
+  };
+  add("line", static_cast<int64_t>(record->place.line));
+  if (record->place.file > 0) add("file", int64_t{record->place.file});
+  if (process->pid > 0) add("pid", process->pid);
+  if (process->steps_known && process->steps >= 1) add("steps", process->steps);
+  if (process->duration_known) add("duration_s", process->duration_s);
+  if (process->duration_known && process->data_known) add("data_wait_s", process->data_s);
+  if (const auto inner = WholeOf(record.Number(Role::kStepInEpoch))) add("step_in_epoch", *inner);
+  if (const auto batch = WholeOf(record.Number(Role::kBatchSize))) add("batch_size", *batch);
+  constexpr size_t kMostScalars = 64;
+  for (const LogValue& value :
+       record->values.first(std::min(record->values.size(), kMostScalars))) {
+    switch (value.role) {
+      case Role::kLoss:
+        add("scalar.loss", value.number);
+        break;
+      case Role::kLearningRate:
+        add("scalar.lr", value.number);
+        break;
+      case Role::kThroughput:
+        add("scalar.throughput_per_s", value.value);
+        break;
+      case Role::kLossPart:
+      case Role::kMetric:
+      case Role::kGradNorm:
+      case Role::kLossScale:
+        add("scalar." + std::string(value.key), value.number);
+        break;
+      default:
+        break;
+    }
+  }
+  return event;
+}
+
+void LogRun::DoTrain(const IndexedRecord& record, const StepTiming& timing) {
+  Pending& process = ProcessAt(record->place);
+  if (timing.first) {
+    process.records = 0;
+    process.steps = process.duration_s = process.data_s = 0;
+  }
+  Add(timing, &process);
+  const int64_t t_ns = TimeOf(record->place, process);
+  const LogValue* loss = record.Find(Role::kLoss);
+  const bool telling = loss != nullptr && !std::isfinite(loss->number);
+  if (process.records < stride_ && !telling) return;
+  Begin(record, process.duration_known ? process.duration_s : 0, &process);
+  sink_.Write(Step(record, &process));
+  AddMemory(record, t_ns, process.pid);
+  AddText(t_ns, record->text);
+  process.records = 0;
+  process.steps = process.duration_s = process.data_s = 0;
+  process.steps_known = process.duration_known = process.data_known = true;
+  if (++written_ >= options_.most_steps && options_.most_steps > 0) JoinSteps();
+}
+
+void LogRun::JoinSteps() {
+  if (options_.tables == nullptr) return;
+  stride_ *= 2;
+  written_ = 0;
+  for (const auto& [key, process] : processes_) {
+    model::StepTable& table = options_.tables->StepsOf(
+        model::ProcessKey(key.first < 0 ? model::kNoRank : key.first, process.pid));
+    JoinNeighbours(&table);
+    written_ += table.size();
+  }
+}
+
+void LogRun::AddMemory(const IndexedRecord& record, int64_t t_ns, int64_t pid) {
+  if (record.Find(Role::kMemory) == nullptr) return;
+  AllocatorReading reading;
+  for (const LogValue& value : record->values) {
+    if (value.role != Role::kMemory || !(value.value >= 0 && value.value < 1e15)) continue;
+    const std::string key = base::ToLowerAscii(value.key);
+    const bool reserved = key.find("reserv") != std::string::npos;
+    // What is printed as memory alone is the highest there was, in every framework that does so.
+    const bool now = key.find("alloc") != std::string::npos && key.find("max") == std::string::npos;
+    const size_t place = reserved ? (key.find("max") == std::string::npos ? 1 : 3) : (now ? 0 : 2);
+    if (!reading.values[place]) reading.values[place] = std::llround(value.value);
+  }
+  model::Samples samples{.t_ns = t_ns, .values = {}};
+  if (allocator_.Append(record->place.rank, pid, reading, samples)) {
+    if (!samples.values.empty()) sink_.Write(std::move(samples));
+  }
+}
+
+void LogRun::AddText(int64_t t_ns, std::string_view text) {
+  if (!options_.texts) return;
+  ++text_lines_;
+  if (texts_ > kMostTextLines) {
+    text_stride_ *= 2;
+    texts_ = 0;
+  }
+  if (text_lines_ % text_stride_ != 0) return;
+  ++texts_;
+  sink_.Write(model::LogText{
+      .t_ns = t_ns, .stream = 3, .text = base::ToValidUtf8(text.substr(0, kMostTextBytes)) + "\n"});
+}
+
+// The figures of an evaluation, apart from those of the training.
+void LogRun::DoOther(const LogRecord& record) {
+  Pending& process = ProcessAt(record.place);
+  process.evaluated = true;
+  model::Event event{.t_ns = TimeOf(record.place, process),
+                     .kind = EventKind::kScalar,
+                     .rank = record.place.rank,
+                     .epoch = WholeOf(EpochOf(record)),
+                     .step = {},
+                     .name = {},
+                     .fields = {}};
+  for (const LogValue& value : record.values) {
+    const bool figure = value.role == Role::kEvalMetric || value.role == Role::kMetric ||
+                        value.role == Role::kLoss || value.role == Role::kLossPart;
+    if (!figure) continue;
+    const std::string key = base::ToLowerAscii(value.key);
+    const bool named =
+        key.find("val") != std::string::npos || key.find("test") != std::string::npos;
+    event.fields.push_back({.key = fmt::format("scalar.{}{}", named ? "" : "eval_", value.key),
+                            .value = value.number});
+  }
+  if (event.fields.empty()) return;
+  if (process.pid > 0) event.fields.push_back({"pid", process.pid});
+  sink_.Write(std::move(event));
+}
+
+void LogRun::DoEvent(const LogEvent& event) {
+  Pending& process = ProcessAt(event.place);
+  const int64_t t_ns = TimeOf(event.place, process);
+  const bool bad = IsBad(event.kind);
+  model::Event out{
+      .t_ns = t_ns,
+      .kind = bad ? EventKind::kException : EventKind::kMark,
+      .rank = event.place.rank,
+      .epoch = {},
+      .step = {},
+      .name = event.kind,
+      .fields = {{"message", event.text}, {"line", static_cast<int64_t>(event.place.line)}}};
+  if (process.pid > 0) out.fields.push_back({"pid", process.pid});
+  sink_.Write(std::move(out));
+  if (!options_.texts) return;
+  sink_.Write(model::LogText{.t_ns = t_ns, .stream = 3, .text = event.text + "\n"});
+}
+
+void LogRun::Finish(const EngineCounts& counts, model::RunEnd end) {
+  Release();
+  using model::LossSeverity;
+  Tell("log.cut_lines", counts.cut_lines, "lines longer than 1 MiB were cut",
+       "What stands behind the first 1 MiB of a line was not read.", LossSeverity::kDataLoss);
+  Tell("log.bad_bytes", counts.bad_bytes, "bytes that are no text",
+       "The log is damaged or of an unknown encoding; the lines around them were read.",
+       LossSeverity::kDataLoss);
+  Tell("log.unplaced", unplaced_, "records and events without a time",
+       "They stand at the time of the line before them.", LossSeverity::kInfo);
+  if (clock_ == LogClock::kDurations) {
+    Tell("log.times_assumed", held_records_, "lines have no times",
+         "The run's clock is the sum of the printed step times; evaluations and pauses are not in "
+         "it. Print times with the lines to see them.",
+         LossSeverity::kInfo);
+  } else if (clock_ == LogClock::kNone) {
+    Tell("log.no_times", std::max<uint64_t>(held_records_, 1), "neither times nor durations",
+         "The order of the steps is known, but not when they ran or how long they took: all stand "
+         "at one instant. Print times with the lines to see them.",
+         LossSeverity::kInfo);
+  }
+  end.t_ns = last_ns_;
+  sink_.Write(std::move(end));
+}
+
+}  // namespace epochmeter::ingest::log

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ingest/log/log_summary.h"
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+#include <utility>
+
+#include "ingest/log/log_run.h"
+
+namespace epochmeter::ingest::log {
+namespace {
+
+constexpr size_t kMostFiles = 4096;
+constexpr size_t kMostRanks = 65536;
+constexpr size_t kMostKinds = 256;
+constexpr size_t kMostLines = 12;
+constexpr size_t kMostShapesTold = 8;
+
+// The loss that a record speaks of: the total, else the first part of it.
+const LogValue* LossOf(const IndexedRecord& record) {
+  const LogValue* loss = record.Find(Role::kLoss);
+  return loss != nullptr ? loss : record.Find(Role::kLossPart);
+}
+
+}  // namespace
+
+model::LogFileRow& LogSummary::FileRow(uint32_t file) {
+  const size_t row = std::min<size_t>(file, kMostFiles - 1);
+  if (report_.files.size() <= row) report_.files.resize(row + 1);
+  return report_.files[row];
+}
+
+model::LogRankRow& LogSummary::RankRow(std::optional<int32_t> rank) {
+  const int32_t key = rank.value_or(-1);
+  const bool room = ranks_.contains(key) || ranks_.size() < kMostRanks;
+  model::LogRankRow& row = ranks_[room ? key : -1];
+  if (room) row.rank = rank;
+  return row;
+}
+
+void LogSummary::Span(const LinePlace& place) {
+  if (!place.wall_ns) return;
+  report_.begin_wall_ns = std::min(report_.begin_wall_ns.value_or(*place.wall_ns), *place.wall_ns);
+  report_.end_wall_ns = std::max(report_.end_wall_ns.value_or(*place.wall_ns), *place.wall_ns);
+}
+
+void LogSummary::OnRecord(const LogRecord& record) {
+  Span(record.place);
+  shapes_.Add(record);
+  if (run_ != nullptr && record.kind != RecordKind::kTrain) run_->Other(record);
+  switch (record.kind) {
+    case RecordKind::kTrain:
+      return AddTrain(record);
+    case RecordKind::kEval:
+      ++report_.eval_records;
+      ++FileRow(record.place.file).eval_records;
+      data_place_.Break(record.place.stream);
+      if (!report_.first_eval) report_.first_eval = CopyOf(record);
+      last_eval_.Keep(record);
+      return;
+    case RecordKind::kSummary:
+      ++report_.summary_records;
+      return;
+    case RecordKind::kInference:
+      ++report_.inference_records;
+      return;
+  }
+}
+
+void LogSummary::AddTrain(const LogRecord& plain) {
+  const IndexedRecord record(plain);
+  ++report_.records;
+  ++FileRow(plain.place.file).records;
+  if (rank_row_ == nullptr || rank_row_->rank != plain.place.rank) {
+    rank_row_ = &RankRow(plain.place.rank);
+  }
+  ++rank_row_->records;
+  if (!report_.first) report_.first = CopyOf(plain);
+  last_.Keep(plain);
+  const StepTiming timing = timer_.Next(record);
+  if (run_ != nullptr) run_->Train(record, timing);
+  data_place_.Add(record, timing);
+  AddProgress(record, timing);
+  AddLoss(record);
+  AddSpeed(record, timing);
+  AddMemory(record);
+}
+
+void LogSummary::AddProgress(const IndexedRecord& record, const StepTiming& timing) {
+  if (timing.goes_back) ++report_.step_goes_back;
+  if (timing.first && (starts_.size() < kMostFiles || starts_.contains(record->place.stream))) {
+    uint32_t& start = starts_[record->place.stream];
+    start = std::max(start, record->start);
+  }
+  const auto epoch = EpochOf(record);
+  if (epoch && std::isfinite(*epoch)) {
+    if (!report_.first_epoch) report_.first_epoch = epoch;
+    report_.last_epoch = epoch;
+    const double whole = std::floor(*epoch);
+    if (!whole_epoch_ || whole != *whole_epoch_) ++report_.epochs_seen;
+    whole_epoch_ = whole;
+  }
+  if (const auto epochs = record.Number(Role::kEpochs)) report_.epochs = epochs;
+  if (const auto whole = record.Number(Role::kStepsPerEpoch)) report_.steps_per_epoch = whole;
+  if (const auto total = record.Number(Role::kTotalSteps)) report_.total_steps = total;
+  const auto step = record.Number(Role::kStep);
+  if (step && std::isfinite(*step)) {
+    report_.highest_step = std::max(report_.highest_step.value_or(*step), *step);
+  }
+  if (const LogValue* eta = record.Find(Role::kEta)) {
+    report_.eta_text.assign(eta->text);
+    report_.eta_s = std::isfinite(eta->value) ? std::optional(eta->value) : std::nullopt;
+  }
+}
+
+void LogSummary::AddLoss(const IndexedRecord& record) {
+  const LogValue* loss = LossOf(record);
+  if (loss == nullptr) return;
+  // Parts are another figure than the total: whichever comes first is followed.
+  const bool part = loss->role == Role::kLossPart;
+  if (report_.loss_key.empty()) {
+    report_.loss_key = loss->key;
+    loss_is_part_ = part;
+    report_.loss_first = loss->number;
+  } else if (part != loss_is_part_ || (part && loss->key != report_.loss_key)) {
+    return;
+  }
+  report_.loss_last = loss->number;
+  loss_.Add(loss->number, record->place);
+  loss_trend_.Add(loss->number);
+  if (std::isfinite(loss->number)) return;
+  if (report_.non_finite_losses++ == 0) report_.first_non_finite_line = record->place.line;
+}
+
+void LogSummary::AddSpeed(const IndexedRecord& record, const StepTiming& timing) {
+  if (timing.data_s) data_time_.Add(*timing.data_s, record->place);
+  if (timing.step_s && timing.from == StepTimeFrom::kPrinted) {
+    step_time_.Add(*timing.step_s, record->place);
+    if (timing.data_s) {
+      shared_step_s_ += *timing.step_s;
+      shared_data_s_ += *timing.data_s;
+    }
+  } else if (timing.step_s) {
+    estimated_.Add(*timing.step_s, record->place);
+    ++estimated_from_[timing.from];
+  }
+  if (timing.step_s) step_trend_.Add(*timing.step_s);
+  const LogValue* rate = record.Find(Role::kThroughput);
+  if (rate == nullptr) return;
+  if (report_.throughput_key.empty()) {
+    report_.throughput_key = rate->key;
+    report_.throughput_unit = rate->unit;
+  }
+  if (rate->key != report_.throughput_key) return;
+  throughput_.Add(rate->value, record->place);
+  throughput_trend_.Add(rate->value);
+}
+
+void LogSummary::AddMemory(const IndexedRecord& record) {
+  const LogValue* highest = nullptr;
+  for (const LogValue& value : record->values) {
+    if (value.role != Role::kMemory) continue;
+    if (highest == nullptr || value.value > highest->value) highest = &value;
+  }
+  if (highest == nullptr) return;
+  if (report_.memory_key.empty()) report_.memory_key = highest->key;
+  memory_.Add(highest->value, record->place);
+  memory_trend_.Add(highest->value);
+}
+
+void LogSummary::OnEvent(const LogEvent& event) {
+  Span(event.place);
+  if (run_ != nullptr) run_->Event(event);
+  const bool bad = IsBad(event.kind);
+  const bool room = events_.contains(event.kind) || events_.size() < kMostKinds;
+  model::LogEventRow& row = events_[room ? event.kind : "other"];
+  if (row.count++ == 0) {
+    row.kind = event.kind;
+    row.file = event.place.file;
+    row.rank = event.place.rank;
+    row.wall_ns = event.place.wall_ns;
+    row.text = event.text;
+    row.bad = bad;
+    for (const EventNumber& number : event.numbers)
+      row.numbers.emplace_back(number.key, number.value);
+  }
+  if (row.lines.size() < kMostLines) row.lines.push_back(event.place.line);
+  model::LogFileRow& file = FileRow(event.place.file);
+  ++file.events;
+  file.bad_events += bad ? 1 : 0;
+  model::LogRankRow& rank = RankRow(event.place.rank);
+  ++rank.events;
+  if (bad && rank.bad_events++ == 0) {
+    rank.first_bad = event.kind;
+    rank.first_bad_line = event.place.line;
+  }
+}
+
+void LogSummary::TakeSpeed() {
+  report_.step_time = step_time_.Take();
+  report_.data_time = data_time_.Take();
+  report_.estimated_step_time = report_.step_time ? std::nullopt : estimated_.Take();
+  report_.throughput = throughput_.Take();
+  report_.memory = memory_.Take();
+  StepTimeFrom from = report_.step_time ? StepTimeFrom::kPrinted : StepTimeFrom::kUnknown;
+  uint64_t most = 0;
+  for (const auto& [source, count] : estimated_from_) {
+    if (report_.step_time || count <= most) continue;
+    from = source;
+    most = count;
+  }
+  report_.step_time_from = StepTimeFromName(from);
+  if (shared_step_s_ > 0) report_.data_share = shared_data_s_ / shared_step_s_;
+  if (report_.data_time) {
+    DataPlaceJudge::Verdict verdict = data_place_.Judge();
+    report_.data_time_place = DataPlaceName(verdict.place);
+    report_.data_time_why = std::move(verdict.why);
+  }
+  const auto add = [this](std::string name, const FigureTrend& trend) {
+    std::vector<double> means = trend.Means();
+    if (means.size() > 1) report_.trends.push_back({.name = std::move(name), .means = means});
+  };
+  add("loss", loss_trend_);
+  add("step_time", step_trend_);
+  add("throughput", throughput_trend_);
+  add("memory", memory_trend_);
+}
+
+void LogSummary::SayUnknown() {
+  if (report_.records == 0) return;
+  const auto say = [this](bool unknown, const char* en, const char* zh) {
+    if (unknown) report_.not_known.push_back({.en = en, .zh = zh});
+  };
+  say(!report_.highest_step && !report_.steps_per_epoch, "steps: no record prints one",
+      "步数：没有记录打印步数");
+  say(!report_.first_epoch, "epochs: no record prints one", "轮次：没有记录打印轮次");
+  say(report_.loss_key.empty(), "loss: no record prints one", "损失：没有记录打印损失");
+  say(!report_.step_time && !report_.estimated_step_time,
+      "step time: neither durations, nor rates, nor times of lines with known steps are printed",
+      "步时间：未打印时长、速率，也没有带已知步数的行时间");
+  say(!report_.data_time, "data time: no record prints one, so the share of waiting is not known",
+      "数据时间：没有记录打印，因此等待占比未知");
+  say(!report_.begin_wall_ns, "wall clock: no line has a time", "时钟时间：日志行没有时间");
+  say(!report_.memory, "GPU memory: no record prints it", "显存：没有记录打印显存");
+}
+
+model::LogReport LogSummary::Take(const EngineCounts& counts, std::vector<std::string> notes,
+                                  const std::vector<LogFile>& files) {
+  report_.bytes = counts.bytes;
+  report_.lines = counts.lines;
+  report_.cut_lines = counts.cut_lines;
+  report_.bad_bytes = counts.bad_bytes;
+  report_.notes = std::move(notes);
+  for (size_t i = 0; i < std::min(files.size(), kMostFiles); ++i) {
+    model::LogFileRow& row = FileRow(static_cast<uint32_t>(i));
+    row.name = files[i].name;
+    row.rank = files[i].rank;
+  }
+  for (const auto& [stream, start] : starts_) report_.starts += start + 1;
+  for (auto& [key, row] : ranks_) report_.ranks.push_back(std::move(row));
+  if (report_.ranks.size() == 1 && !report_.ranks.front().rank) report_.ranks.clear();
+  for (auto& [kind, row] : events_) report_.events.push_back(std::move(row));
+  std::sort(report_.events.begin(), report_.events.end(),
+            [](const model::LogEventRow& a, const model::LogEventRow& b) {
+              return std::tuple(a.file, a.lines.front(), a.kind) <
+                     std::tuple(b.file, b.lines.front(), b.kind);
+            });
+  report_.last = last_.Take();
+  report_.last_eval = last_eval_.Take();
+  report_.shapes = shapes_.Take(kMostShapesTold);
+  report_.loss = loss_.Take();
+  TakeSpeed();
+  SayUnknown();
+  return std::move(report_);
+}
+
+}  // namespace epochmeter::ingest::log

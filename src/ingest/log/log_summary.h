@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+// A whole log, or the logs of one job, in bounded memory: how far the training got, how fast, what
+// went wrong. One thread.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "ingest/log/data_place.h"
+#include "ingest/log/engine.h"
+#include "ingest/log/figure_spread.h"
+#include "ingest/log/log_point.h"
+#include "ingest/log/step_timer.h"
+#include "model/log_report.h"
+
+namespace epochmeter::ingest::log {
+
+class LogRun;
+
+class LogSummary : public LogSink {
+ public:
+  // `run`, where there is one, gets everything, too. Borrowed.
+  explicit LogSummary(LogRun* run = nullptr) : run_(run) {}
+
+  void OnRecord(const LogRecord& record) override;
+  void OnEvent(const LogEvent& event) override;
+
+  // Ends it. `files` are those of the engine, in their order.
+  model::LogReport Take(const EngineCounts& counts, std::vector<std::string> notes,
+                        const std::vector<LogFile>& files);
+
+ private:
+  void AddTrain(const LogRecord& record);
+  void AddProgress(const IndexedRecord& record, const StepTiming& timing);
+  void AddLoss(const IndexedRecord& record);
+  void AddSpeed(const IndexedRecord& record, const StepTiming& timing);
+  void AddMemory(const IndexedRecord& record);
+  void Span(const LinePlace& place);
+  model::LogFileRow& FileRow(uint32_t file);
+  model::LogRankRow& RankRow(std::optional<int32_t> rank);
+  void TakeSpeed();
+  void SayUnknown();
+
+  LogRun* run_;
+  model::LogReport report_;
+  std::map<int32_t, model::LogRankRow> ranks_;
+  std::map<std::string, model::LogEventRow, std::less<>> events_;
+  KeptRecord last_, last_eval_;
+  ShapeTable shapes_;
+  StepTimer timer_;
+  DataPlaceJudge data_place_;
+  FigureSpread step_time_, data_time_, estimated_, throughput_, loss_, memory_;
+  FigureTrend step_trend_, loss_trend_, throughput_trend_, memory_trend_;
+  double shared_step_s_ = 0, shared_data_s_ = 0;  // of records that print both
+  std::map<StepTimeFrom, uint64_t> estimated_from_;
+  std::optional<double> whole_epoch_;
+  std::map<uint32_t, uint32_t> starts_;    // by stream, the highest
+  model::LogRankRow* rank_row_ = nullptr;  // of the record before
+  bool loss_is_part_ = false;
+};
+
+}  // namespace epochmeter::ingest::log

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ingest/log/step_timer.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "base/strings.h"
+
+namespace epochmeter::ingest::log {
+namespace {
+
+bool IsTime(double seconds) { return std::isfinite(seconds) && seconds >= 0; }
+
+// A rate of steps: "it/s", "steps/s", "iter/sec"; not of samples, images or tokens.
+bool CountsSteps(const LogValue& rate) {
+  constexpr std::string_view kWords[] = {"it/s", "step", "iter", "batch"};
+  const std::string unit = base::ToLowerAscii(rate.unit.empty() ? rate.key : rate.unit);
+  return std::any_of(std::begin(kWords), std::end(kWords), [&unit](std::string_view word) {
+    return unit.find(word) != std::string::npos;
+  });
+}
+
+std::optional<double> FromThroughput(const IndexedRecord& record) {
+  std::optional<double> of_samples;
+  for (const LogValue& value : record->values) {
+    if (value.role != Role::kThroughput || !(value.value > 0) || !std::isfinite(value.value)) {
+      continue;
+    }
+    if (CountsSteps(value)) return 1 / value.value;
+    const std::string unit = base::ToLowerAscii(value.unit.empty() ? value.key : value.unit);
+    const bool tokens = unit.find("tok") != std::string::npos || unit == "wps";
+    const auto batch = record.Number(Role::kBatchSize);
+    if (!tokens && !of_samples && batch && *batch > 0) of_samples = *batch / value.value;
+  }
+  return of_samples;
+}
+
+}  // namespace
+
+std::string_view StepTimeFromName(StepTimeFrom from) {
+  constexpr std::array<std::string_view, 6> kNames = {"printed",    "interval", "elapsed",
+                                                      "throughput", "stamps",   "unknown"};
+  return kNames[static_cast<size_t>(from)];
+}
+
+std::optional<double> EpochOf(const IndexedRecord& record) {
+  const auto printed = record.Number(Role::kEpoch);
+  return printed ? printed : record->header_epoch;
+}
+
+std::optional<double> ExactStep(const IndexedRecord& record) {
+  const LogValue* step = record.Find(Role::kStep);
+  if (step == nullptr || !std::isfinite(step->number)) return {};
+  const bool rounded =
+      !step->text.empty() &&
+      (step->text.back() == 'K' || step->text.back() == 'k' || step->text.back() == 'M');
+  return rounded ? std::nullopt : std::optional(step->number);
+}
+
+std::optional<double> StepTimer::StepsSince(const Last& last, const IndexedRecord& record) {
+  const auto step = ExactStep(record);
+  if (step && last.step) return *step - *last.step;
+  const auto inner = record.Number(Role::kStepInEpoch);
+  const auto epoch = EpochOf(record);
+  if (!inner || !last.step_in_epoch || epoch.has_value() != last.epoch.has_value()) return {};
+  const double epochs = epoch ? std::floor(*epoch) - std::floor(*last.epoch) : 0;
+  const double ahead = *inner - *last.step_in_epoch;
+  if (epochs == 0) return ahead;
+  const auto whole = record.Number(Role::kStepsPerEpoch);
+  if (!whole || epochs < 0) return {};
+  return epochs * *whole + ahead;
+}
+
+bool StepTimer::GoesBack(const Last& last, const IndexedRecord& record) {
+  const auto step = ExactStep(record);
+  if (step && last.step) return *step < *last.step;
+  const auto epoch = EpochOf(record);
+  if (epoch && last.epoch && std::floor(*epoch) != std::floor(*last.epoch))
+    return *epoch < *last.epoch;
+  const auto inner = record.Number(Role::kStepInEpoch);
+  return inner && last.step_in_epoch && *inner < *last.step_in_epoch;
+}
+
+void StepTimer::Derive(const Last& last, const IndexedRecord& record, StepTiming* timing) {
+  const auto set = [timing](double seconds, StepTimeFrom from) {
+    if (!IsTime(seconds)) return false;
+    timing->step_s = seconds;
+    timing->from = from;
+    return true;
+  };
+  if (const auto data = record.Value(Role::kDataTime); data && IsTime(*data)) timing->data_s = data;
+  const auto printed = record.Value(Role::kStepTime);
+  if (printed && set(*printed, StepTimeFrom::kPrinted)) return;
+  const auto interval = record.Value(Role::kIntervalTime);
+  if (interval && timing->steps && set(*interval / *timing->steps, StepTimeFrom::kInterval)) return;
+  const auto elapsed = record.Value(Role::kElapsed);
+  if (elapsed && last.elapsed_s && *elapsed > *last.elapsed_s && timing->steps &&
+      set((*elapsed - *last.elapsed_s) / *timing->steps, StepTimeFrom::kElapsed)) {
+    return;
+  }
+  const auto rate = FromThroughput(record);
+  if (rate && set(*rate, StepTimeFrom::kThroughput)) return;
+  if (timing->interval_s && *timing->interval_s > 0 && timing->steps && !timing->new_epoch) {
+    set(*timing->interval_s / *timing->steps, StepTimeFrom::kStamps);
+  }
+}
+
+StepTiming StepTimer::Next(const IndexedRecord& record) {
+  StepTiming timing;
+  const std::pair key(record->place.stream, record->place.rank.value_or(-1));
+  auto found = last_.find(key);
+  const bool known = found != last_.end();
+  if (!known && last_.size() < kMostStreams) found = last_.emplace(key, Last{}).first;
+  static constexpr Last kNothing;
+  const Last before = known ? found->second : kNothing;
+  timing.goes_back = known && GoesBack(before, record);
+  timing.first = !known || before.start != record->start || timing.goes_back;
+  const auto epoch = EpochOf(record);
+  timing.new_epoch = epoch && before.epoch && std::floor(*epoch) != std::floor(*before.epoch);
+  if (!timing.first) {
+    timing.steps = StepsSince(before, record);
+    if (timing.steps && !(*timing.steps > 0)) timing.steps.reset();
+    if (record->place.wall_ns && before.wall_ns && *record->place.wall_ns >= *before.wall_ns) {
+      timing.interval_s = static_cast<double>(*record->place.wall_ns - *before.wall_ns) * 1e-9;
+    }
+  }
+  Derive(timing.first ? kNothing : before, record, &timing);
+  if (found != last_.end()) {
+    found->second = {.start = record->start,
+                     .epoch = epoch,
+                     .step = ExactStep(record),
+                     .step_in_epoch = record.Number(Role::kStepInEpoch),
+                     .elapsed_s = record.Value(Role::kElapsed),
+                     .wall_ns = record->place.wall_ns};
+  }
+  return timing;
+}
+
+}  // namespace epochmeter::ingest::log

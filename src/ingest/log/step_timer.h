@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long training steps took, by what their records print: per step, per interval, since the
+// start, as a rate, or by the times of their lines only. Pure arithmetic on records; one thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "ingest/log/indexed_record.h"
+
+namespace epochmeter::ingest::log {
+
+// Where a step time comes from; the surest first.
+enum class StepTimeFrom : uint8_t { kPrinted, kInterval, kElapsed, kThroughput, kStamps, kUnknown };
+std::string_view StepTimeFromName(StepTimeFrom from);  // "printed"; "unknown"
+
+struct StepTiming {
+  std::optional<double> steps;       // since the record before it of the same start; above 0
+  std::optional<double> interval_s;  // since that record, by the times of their lines
+  std::optional<double> step_s;      // of one step
+  std::optional<double> data_s;      // of one step, as printed
+  StepTimeFrom from = StepTimeFrom::kUnknown;
+  bool first = true;       // of its stream or start
+  bool goes_back = false;  // its step is lower than that of the record before it
+  bool new_epoch = false;
+};
+
+// What a record counts with, as whole as it was printed.
+std::optional<double> EpochOf(const IndexedRecord& record);
+// The step since the training began, where it is printed exactly ("50K" is not).
+std::optional<double> ExactStep(const IndexedRecord& record);
+
+class StepTimer {
+ public:
+  // Training records in the order of their lines.
+  StepTiming Next(const IndexedRecord& record);
+
+ private:
+  struct Last {
+    uint32_t start = 0;
+    std::optional<double> epoch, step, step_in_epoch, elapsed_s;
+    std::optional<int64_t> wall_ns;
+  };
+  static std::optional<double> StepsSince(const Last& last, const IndexedRecord& record);
+  static bool GoesBack(const Last& last, const IndexedRecord& record);
+  static void Derive(const Last& last, const IndexedRecord& record, StepTiming* timing);
+
+  // By stream and rank; kMostStreams at most, then the rest have no record before them.
+  static constexpr size_t kMostStreams = 4096;
+  std::map<std::pair<uint32_t, int32_t>, Last> last_;
+};
+
+}  // namespace epochmeter::ingest::log
