@@ -79,6 +79,27 @@ class ControlScanner {
   uint64_t mask_ = 0;
 };
 
+// How many bytes at the begin are ASCII and no NUL.
+inline size_t AsciiLength(std::string_view text) {
+  size_t at = 0;
+#if defined(__SSE2__)
+  const auto load = [&](size_t i) {
+    return _mm_loadu_si128(reinterpret_cast<const __m128i*>(text.data() + at + i));
+  };
+  for (; at + kScanBlock <= text.size(); at += kScanBlock) {
+    // As signed bytes, ASCII without NUL is above 0.
+    const __m128i zero = _mm_setzero_si128();
+    const __m128i front =
+        _mm_and_si128(_mm_cmpgt_epi8(load(0), zero), _mm_cmpgt_epi8(load(16), zero));
+    const __m128i back =
+        _mm_and_si128(_mm_cmpgt_epi8(load(32), zero), _mm_cmpgt_epi8(load(48), zero));
+    if (_mm_movemask_epi8(_mm_and_si128(front, back)) != 0xffff) break;
+  }
+#endif
+  while (at < text.size() && static_cast<signed char>(text[at]) > 0) ++at;
+  return at;
+}
+
 // The first byte that is no NUL, else the end.
 inline const char* SkipNuls(const char* at, const char* end) {
   for (; end - at >= 8; at += 8) {

@@ -40,6 +40,13 @@ struct LinePlace {
   std::optional<int64_t> wall_ns;  // UTC, of its stamp or of the last one before it
 };
 
+class TextSink {
+ public:
+  virtual ~TextSink() = default;
+  // Valid UTF-8 that may hold NULs and ends at any character.
+  virtual void OnText(std::string_view text) = 0;
+};
+
 class SegmentSink {
  public:
   virtual ~SegmentSink() = default;

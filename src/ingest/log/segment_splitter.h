@@ -16,13 +16,14 @@ namespace epochmeter::ingest::log {
 // shorter run of backspaces gives the state before it and goes on with what it leaves standing.
 // Holds at most one segment; what is not touched by control bytes is given as a view into the fed
 // bytes.
-class SegmentSplitter {
+class SegmentSplitter : public TextSink {
  public:
   // Borrows the sink.
   explicit SegmentSplitter(SegmentSink& sink) : sink_(sink) {}
 
   // The next UTF-8 text, in any pieces: the segments don't depend on how it is cut.
   void Feed(std::string_view bytes);
+  void OnText(std::string_view text) override { Feed(text); }
   // The end: the last line counts also without a line end. More may be fed; its first byte begins a
   // new segment of the same physical line.
   void Finish();
