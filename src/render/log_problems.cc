@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "render/log_problems.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/strings.h"
+#include "render/columns.h"
+#include "render/finding_text.h"
+#include "render/units.h"
+
+namespace epochmeter::render {
+namespace {
+
+using model::LogReport;
+
+constexpr size_t kMostEvents = 16;
+constexpr size_t kMostLines = 6;
+constexpr size_t kMostAnomalies = 6;
+constexpr size_t kMostText = 300;
+
+class Problems {
+ public:
+  Problems(const LogReport& report, Page* page) : report_(report), page_(*page) {}
+
+  void Add() {
+    AddCause();
+    AddEvents();
+    AddFindings();
+    AddAnomalies();
+  }
+
+ private:
+  std::string_view In(std::string_view en, std::string_view zh) const {
+    return Said(en, zh, page_.options().language);
+  }
+
+  std::string Place(uint32_t file, uint64_t line) const {
+    return LogPlaceText(report_, file, line, page_.options().language);
+  }
+
+  static std::string Short(std::string_view text) {
+    return text.size() > kMostText ? base::ToValidUtf8(text.substr(0, kMostText)) + "..."
+                                   : std::string(text);
+  }
+
+  void AddCause() {
+    if (!report_.cause) return;
+    const model::LogCause& cause = *report_.cause;
+    page_.Title(In("What failed first", "最先出错的"));
+    std::string place = Place(cause.file, cause.line);
+    if (cause.rank) place += fmt::format(", {} {}", In("rank", "进程"), *cause.rank);
+    page_.Paragraph(fmt::format("{} ({}): {}", cause.kind, place, Short(cause.text)), "  ", "    ",
+                    Tint::kRed);
+    if (!cause.why.empty()) page_.Paragraph(page_.Said(cause.why), "    ", "    ");
+  }
+
+  // Those that ended or spoiled the training first.
+  void AddEvents() {
+    if (report_.events.empty()) return;
+    page_.Title(In("Events", "事件"));
+    std::vector<const model::LogEventRow*> rows;
+    for (const bool bad : {true, false}) {
+      for (const model::LogEventRow& event : report_.events) {
+        if (event.bad == bad) rows.push_back(&event);
+      }
+    }
+    for (size_t i = 0; i < std::min(rows.size(), kMostEvents); ++i) AddEvent(*rows[i]);
+    if (rows.size() > kMostEvents) {
+      page_.Line(fmt::format("  {} {} {}", In("and", "及另外"), rows.size() - kMostEvents,
+                             In("more", "个")));
+    }
+  }
+
+  void AddEvent(const model::LogEventRow& event) {
+    std::vector<std::string> lines;
+    for (size_t i = 0; i < std::min(event.lines.size(), kMostLines); ++i) {
+      lines.push_back(std::to_string(event.lines[i]));
+    }
+    std::string place = Place(event.file, event.lines.front());
+    if (lines.size() > 1) {
+      place = fmt::format("{} {}", In("lines", "行"), base::Join(lines, ", "));
+      if (event.count > lines.size()) place += ", ...";
+    }
+    const std::string head = fmt::format("{} × {}", event.kind, event.count);
+    page_.Paragraph(fmt::format("{} ({})",
+                                page_.options().ascii
+                                    ? ToAscii(event.kind) + " x " + std::to_string(event.count)
+                                    : head,
+                                place),
+                    "  ", "    ", event.bad ? Tint::kRed : Tint::kYellow);
+    if (!event.text.empty()) page_.Paragraph(Short(event.text), "      ", "      ", Tint::kDim);
+  }
+
+  void AddFindings() {
+    if (report_.findings.empty()) return;
+    page_.Title(In("Findings", "诊断"));
+    for (const model::LogFinding& found : report_.findings) {
+      const model::Finding& finding = found.finding;
+      page_.Paragraph(
+          fmt::format("{}: {} {}", SeverityWord(finding.severity, page_.options().language),
+                      page_.Said(finding.title), RuleText(finding)),
+          "  ", "    ", SeverityTint(finding.severity));
+      page_.Paragraph(page_.Said(finding.summary), "    ", "    ");
+      if (!found.lines.empty()) AddLines(found);
+      if (!finding.advice.empty()) {
+        page_.Paragraph(page_.Said(finding.advice.front().text),
+                        fmt::format("    {} ", In("change:", "改法：")), "      ");
+      }
+    }
+  }
+
+  void AddLines(const model::LogFinding& found) {
+    std::vector<std::string> lines;
+    for (size_t i = 0; i < std::min(found.lines.size(), kMostLines); ++i) {
+      lines.push_back(i == 0 ? Place(found.lines[i].file, found.lines[i].line)
+                             : std::to_string(found.lines[i].line));
+    }
+    std::string words = base::Join(lines, ", ");
+    if (found.lines.size() > kMostLines) words += ", ...";
+    page_.Paragraph(words, fmt::format("    {} ", In("see:", "见：")), "      ");
+  }
+
+  void AddAnomalies() {
+    if (report_.anomalies.empty()) return;
+    page_.Title(In("Unusual messages", "异常消息"));
+    for (size_t i = 0; i < std::min(report_.anomalies.size(), kMostAnomalies); ++i) {
+      const model::LogAnomaly& anomaly = report_.anomalies[i];
+      std::string place = Place(anomaly.file, anomaly.line);
+      if (anomaly.step)
+        place += fmt::format(", {} {:.15g}", In("after step", "步后"), *anomaly.step);
+      page_.Paragraph(fmt::format("{} ({})", page_.Said(anomaly.words), place), "  ", "    ",
+                      Tint::kYellow);
+      page_.Paragraph(Short(anomaly.text), "      ", "      ", Tint::kDim);
+    }
+    if (report_.anomalies.size() > kMostAnomalies) {
+      page_.Line(fmt::format("  {} {} {}", In("and", "及另外"),
+                             report_.anomalies.size() - kMostAnomalies, In("more", "个")));
+    }
+  }
+
+  const LogReport& report_;
+  Page& page_;
+};
+
+}  // namespace
+
+std::string LogPlaceText(const LogReport& report, uint32_t file, uint64_t line, Language language) {
+  std::string text = fmt::format("{} {}", Said("line", "行", language), line);
+  if (report.files.size() > 1 && file < report.files.size()) {
+    const std::string& name = report.files[file].name;
+    text = Plain(name.substr(name.rfind('/') + 1)) + " " + text;
+  }
+  return text;
+}
+
+void AddLogProblems(const LogReport& report, Page* page) { Problems(report, page).Add(); }
+
+}  // namespace epochmeter::render
