@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ingest/log/line_prefix.h"
 
-#include <array>
-#include <cstring>
-
 #include "base/strings.h"
-#include "ingest/log/level_word.h"
+#include "ingest/log/inner_stamp.h"
+#include "ingest/log/prefix_words.h"
 #include "ingest/log/stamp_text.h"
 
 namespace epochmeter::ingest::log {
@@ -15,45 +13,6 @@ constexpr size_t kMostBracketBytes = 96;
 constexpr size_t kMostNameBytes = 80;
 constexpr int kMostItems = 8;
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-bool IsLetter(char c) {
-  const char lower = static_cast<char>(c | 0x20);
-  return lower >= 'a' && lower <= 'z';
-}
-bool IsNameByte(char c) {
-  return IsLetter(c) || IsDigit(c) || c == '_' || c == '.' || c == '/' || c == '\\';
-}
-
-// "trainer.py:912", "port.cc:113", "utils.py", "topology.py:169:__init__", "ot_train.py line 7"
-bool IsPlaceInCode(std::string_view text) {
-  const size_t dot = text.find('.');
-  if (dot == std::string_view::npos || dot == 0) return false;
-  for (const std::string_view end : {".py", ".cc", ".cpp", ".cu", ".h", ".c", ".rs", ".go"}) {
-    const size_t at = text.rfind(end);
-    if (at == std::string_view::npos) continue;
-    const size_t behind = at + end.size();
-    if (behind == text.size() || !IsNameByte(text[behind])) return true;
-  }
-  return false;
-}
-
-// "[train_inner]", "[fairseq_cli.train]", "[titan]": a word that may be a logger's name.
-bool IsName(std::string_view text) {
-  if (text.empty() || !(IsLetter(text[0]) || text[0] == '_')) return false;
-  for (const char c : text) {
-    if (!IsNameByte(c) && c != '-') return false;
-  }
-  return true;
-}
-
-// Words that say what a line reports; they stay in the message also where a logger's name stands.
-bool IsPhase(std::string_view name) {
-  for (const std::string_view word : {"train", "valid", "val", "eval", "test", "training"}) {
-    if (base::ToLowerAscii(name) == word) return true;
-  }
-  return false;
-}
-
 // Reads one item after another; `in_` is where the next one begins.
 class PrefixReader {
  public:
@@ -61,10 +20,8 @@ class PrefixReader {
 
   LinePrefix Read() {
     next_ = SkipSpaces(0);
-    if (!ReadGlog() && !ReadMlperf()) {
-      for (int items = 0; items < kMostItems && ReadItem(); ++items) {
-      }
-    }
+    if (!ReadGlog() && !ReadMlperf()) ReadItems();
+    if (!prefix_.stamp) ReadInner();
     return prefix_;
   }
 
@@ -106,6 +63,23 @@ class PrefixReader {
   }
   void SetLogger(std::string_view name) {
     if (prefix_.logger.empty()) prefix_.logger = name;
+  }
+
+  void ReadItems() {
+    for (int items = 0; items < kMostItems && ReadItem(); ++items) {
+    }
+  }
+
+  // A stamp farther in; where a level follows, a logger's line is glued behind something else.
+  void ReadInner() {
+    const InnerStamp inner = FindInnerStamp(text_);
+    if (inner.size == 0) return;
+    if (!inner.before_level) {
+      prefix_.stamp = inner.stamp;
+      return;
+    }
+    prefix_.glued = next_ = inner.begin;
+    ReadItems();
   }
 
   // "I1209 10:38:20.123456  5123 file.cc:88] "
@@ -240,6 +214,11 @@ class PrefixReader {
       if (close != std::string_view::npos) end = close + 1;
     }
     if (end - next_ > kMostNameBytes) return false;
+    if (separator_ == ':' && prefix_.message == next_) {  // "INFO:__main__:epochs: 2"
+      size_t colon = text_.find(':', next_);
+      while (colon < end && IsDigit(Peek(colon + 1))) colon = text_.find(':', colon + 1);
+      end = colon < end ? colon + 1 : end;
+    }
     const size_t glued = end;
     while (end > next_ && Peek(end - 1) == ':') --end;
     const std::string_view name = text_.substr(next_, end - next_);

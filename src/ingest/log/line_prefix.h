@@ -29,6 +29,9 @@ struct LinePrefix {
   std::string_view logger;  // "ppdet.engine"; empty when none is named
   // Where the message begins; spaces of its own that indent it are part of it.
   size_t message = 0;
+  // Where this prefix begins, when it does not begin the line: a bar's text stands in front of it
+  // ("  0%| | 0/136 [00:00<?, ?it/s][2026/08/27 10:04:53] ppocr INFO: ").
+  size_t glued = 0;
 };
 
 // `text` has no wrapper any more. A text without any prefix has its message at 0.

@@ -367,8 +367,8 @@ std::optional<RawStamp> ParseStampText(std::string_view text) {
   text = base::Trim(text);
   const size_t begin = text.size() > 2 && text.front() == '[' && text.back() == ']' ? 1 : 0;
   RawStamp stamp;
-  if (ReadStampAt(text, begin, stamp) != text.size() - begin) return std::nullopt;
-  return stamp;
+  const size_t end = ReadStampAt(text, begin, stamp);
+  return end > begin && end == text.size() - begin ? std::optional(stamp) : std::nullopt;
 }
 
 size_t ReadGlogStampAt(std::string_view text, size_t at, RawStamp& stamp, LogLevel& level) {

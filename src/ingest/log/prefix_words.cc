@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ingest/log/level_word.h"
+#include "ingest/log/prefix_words.h"
 
 #include <array>
+
+#include "base/strings.h"
 
 namespace epochmeter::ingest::log {
 namespace {
@@ -67,6 +69,33 @@ LogLevel LevelOfLetter(char letter) {
 
 LogLevel LevelOfBracket(std::string_view text) {
   return text.size() == 1 ? LevelOfLetter(text[0]) : LevelOfWord(text);
+}
+
+bool IsPlaceInCode(std::string_view text) {
+  const size_t dot = text.find('.');
+  if (dot == std::string_view::npos || dot == 0) return false;
+  for (const std::string_view end : {".py", ".cc", ".cpp", ".cu", ".h", ".c", ".rs", ".go"}) {
+    const size_t at = text.rfind(end);
+    if (at == std::string_view::npos) continue;
+    const size_t behind = at + end.size();
+    if (behind == text.size() || !IsNameByte(text[behind])) return true;
+  }
+  return false;
+}
+
+bool IsName(std::string_view text) {
+  if (text.empty() || !(IsLetter(text[0]) || text[0] == '_')) return false;
+  for (const char c : text) {
+    if (!IsNameByte(c) && c != '-') return false;
+  }
+  return true;
+}
+
+bool IsPhase(std::string_view name) {
+  for (const std::string_view word : {"train", "valid", "val", "eval", "test", "training"}) {
+    if (base::ToLowerAscii(name) == word) return true;
+  }
+  return false;
 }
 
 std::string_view LevelName(LogLevel level) {
