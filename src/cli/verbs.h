@@ -8,7 +8,7 @@ namespace epochmeter::cli {
 
 extern const Command kRunCommand, kAttachCommand, kSamplerCommand;
 extern const Command kReportCommand, kSummaryCommand, kExportCommand, kImportCommand;
-extern const Command kBillCommand, kConfigCommand;
+extern const Command kBillCommand, kConfigCommand, kLogCommand;
 extern const Command kDoctorCommand, kProbeCommand, kListCommand, kLsCommand, kRulesCommand;
 extern const Command kDumpCommand, kAssembleCommand, kRecoverCommand, kVersionCommand;
 

@@ -48,7 +48,9 @@ void LogSummary::Span(const LinePlace& place) {
 void LogSummary::OnRecord(const LogRecord& record) {
   Span(record.place);
   shapes_.Add(record);
-  if (run_ != nullptr && record.kind != RecordKind::kTrain) run_->Other(record);
+  if (record.kind != RecordKind::kTrain) {
+    for (LogRun* run : runs_) run->Other(record);
+  }
   switch (record.kind) {
     case RecordKind::kTrain:
       return AddTrain(record);
@@ -79,7 +81,7 @@ void LogSummary::AddTrain(const LogRecord& plain) {
   if (!report_.first) report_.first = CopyOf(plain);
   last_.Keep(plain);
   const StepTiming timing = timer_.Next(record);
-  if (run_ != nullptr) run_->Train(record, timing);
+  for (LogRun* run : runs_) run->Train(record, timing);
   data_place_.Add(record, timing);
   AddProgress(record, timing);
   AddLoss(record);
@@ -171,7 +173,7 @@ void LogSummary::AddMemory(const IndexedRecord& record) {
 
 void LogSummary::OnEvent(const LogEvent& event) {
   Span(event.place);
-  if (run_ != nullptr) run_->Event(event);
+  for (LogRun* run : runs_) run->Event(event);
   const bool bad = IsBad(event.kind);
   const bool room = events_.contains(event.kind) || events_.size() < kMostKinds;
   model::LogEventRow& row = events_[room ? event.kind : "other"];

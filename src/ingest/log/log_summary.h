@@ -6,6 +6,8 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "ingest/log/data_place.h"
 #include "ingest/log/engine.h"
@@ -20,8 +22,8 @@ class LogRun;
 
 class LogSummary : public LogSink {
  public:
-  // `run`, where there is one, gets everything, too. Borrowed.
-  explicit LogSummary(LogRun* run = nullptr) : run_(run) {}
+  // `runs` get everything, too. Borrowed.
+  explicit LogSummary(std::vector<LogRun*> runs = {}) : runs_(std::move(runs)) {}
 
   void OnRecord(const LogRecord& record) override;
   void OnEvent(const LogEvent& event) override;
@@ -42,7 +44,7 @@ class LogSummary : public LogSink {
   void TakeSpeed();
   void SayUnknown();
 
-  LogRun* run_;
+  std::vector<LogRun*> runs_;
   model::LogReport report_;
   std::map<int32_t, model::LogRankRow> ranks_;
   std::map<std::string, model::LogEventRow, std::less<>> events_;

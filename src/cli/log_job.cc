@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/log_job.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "cli/log_findings.h"
+#include "cli/log_read.h"
+#include "ingest/log/engine.h"
+#include "ingest/log/log_point.h"
+#include "ingest/log/log_run.h"
+#include "ingest/log/log_summary.h"
+#include "model/run_builder.h"
+
+namespace epochmeter::cli {
+namespace {
+
+using ingest::log::EngineCounts;
+using ingest::log::LogEngine;
+using ingest::log::LogEvent;
+using ingest::log::LogRecord;
+using ingest::log::LogRun;
+using ingest::log::LogSummary;
+
+// Enough for every rule, and bounded whatever the log's length.
+constexpr size_t kMostSteps = 100'000;
+
+class RowSink : public ingest::log::LogSink {
+ public:
+  RowSink(exporting::LogRowWriter& rows, const LogSource& source) : rows_(rows), source_(source) {}
+
+  void OnRecord(const LogRecord& record) override {
+    rows_.Record(ingest::log::CopyOf(record), Name(record.place.file), record.text);
+    ++records_;
+  }
+
+  void OnEvent(const LogEvent& event) override {
+    model::LogEventRow row{.kind = event.kind,
+                           .count = 1,
+                           .file = event.place.file,
+                           .lines = {event.place.line},
+                           .rank = event.place.rank,
+                           .wall_ns = event.place.wall_ns,
+                           .text = event.text,
+                           .numbers = {},
+                           .bad = ingest::log::IsBad(event.kind)};
+    for (const auto& [key, value] : event.numbers) row.numbers.emplace_back(key, value);
+    rows_.Event(row, Name(event.place.file));
+  }
+
+  uint64_t records() const { return records_; }
+
+ private:
+  std::string_view Name(uint32_t file) const {
+    return file < source_.files().size() ? std::string_view(source_.files()[file].name)
+                                         : std::string_view();
+  }
+
+  exporting::LogRowWriter& rows_;
+  const LogSource& source_;
+  uint64_t records_ = 0;
+};
+
+LogRun::Options RunOptions(const LogSource& source) {
+  LogRun::Options options{.name = source.name(), .modified_ns = source.modified_ns()};
+  return options;
+}
+
+// How the log itself says that the training ended; "lost" where it does not.
+model::RunEnd EndOf(const model::LogReport& report) {
+  model::RunEnd end{.t_ns = 0, .reason = "lost", .exit_code = {}, .signal = {}};
+  for (const model::LogEventRow& event : report.events) {
+    for (const auto& [key, number] : event.numbers) {
+      const auto* whole = std::get_if<int64_t>(&number);
+      if (whole == nullptr || *whole < -256 || *whole > 256) continue;
+      if (key == "exit_code" || key == "exitcode") {
+        end.exit_code = *whole >= 0 ? std::optional(static_cast<int32_t>(*whole)) : std::nullopt;
+        end.signal = *whole < 0 ? std::optional(static_cast<int32_t>(-*whole)) : std::nullopt;
+      }
+    }
+  }
+  if (end.exit_code) end.reason = "exited";
+  if (end.signal) end.reason = "signalled";
+  return end;
+}
+
+}  // namespace
+
+base::Result<LogJobResult> SumUpLogs(const LogJob& job, const diagnose::ReportOptions& options,
+                                     model::Sink* records) {
+  EPM_ASSIGN(const auto source, LogSource::Find(job.inputs));
+  model::RunBuilder builder;
+  LogRun::Options thinned = RunOptions(*source);
+  thinned.most_steps = kMostSteps;
+  thinned.tables = &builder;
+  thinned.texts = false;
+  LogRun run(builder, thinned);
+  std::optional<LogRun> whole;
+  if (records != nullptr) whole.emplace(*records, RunOptions(*source));
+  std::vector<LogRun*> runs = {&run};
+  if (whole) runs.push_back(&*whole);
+  LogSummary summary(runs);
+  LogEngine engine(summary);
+  EPM_TRY(source->Read(&engine, job.follow));
+  LogJobResult result;
+  result.warnings = source->warnings();
+  result.partial = !source->warnings().empty();
+  result.report = summary.Take(engine.counts(), engine.Notes(), source->files());
+  const model::RunEnd end = EndOf(result.report);
+  for (LogRun* each : runs) each->Finish(engine.counts(), end);
+  result.run = builder.Finish();
+  result.report.findings = FindingsOfLog(result.run, options);
+  if (run.joined_steps() > 1) {
+    result.report.notes.push_back(
+        fmt::format("the rules judged {} steps, each joined from {} neighbouring records",
+                    result.run.steps.empty() ? 0 : result.run.steps.begin()->second.size(),
+                    run.joined_steps()));
+  }
+  return result;
+}
+
+base::Result<LogJobResult> WriteLogRows(const LogJob& job, exporting::LogRowWriter* rows) {
+  EPM_ASSIGN(const auto source, LogSource::Find(job.inputs));
+  RowSink sink(*rows, *source);
+  LogEngine engine(sink);
+  EPM_TRY(source->Read(&engine, job.follow));
+  LogJobResult result;
+  result.warnings = source->warnings();
+  result.partial = !source->warnings().empty();
+  result.report.records = engine.counts().records;
+  result.report.notes = engine.Notes();
+  return result;
+}
+
+}  // namespace epochmeter::cli

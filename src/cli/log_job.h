@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The logs of one job through the log engine: where they come from, and what is made of them.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "diagnose/report_builder.h"
+#include "export/log_rows.h"
+#include "ingest/log/log_record.h"
+#include "model/log_report.h"
+#include "model/run.h"
+#include "model/sink.h"
+
+namespace epochmeter::cli {
+
+struct LogJob {
+  std::vector<std::string> inputs;  // files, folders; "-" is stdin
+  bool follow = false;              // until the user ends it
+};
+
+// What was read, and what could not be.
+struct LogJobResult {
+  model::LogReport report;
+  model::Run run;  // of the log, thinned
+  std::vector<std::string> warnings;
+  bool partial = false;  // an input could not be read
+};
+
+// Reads the logs into a report with its findings. `records`, where there is one, gets the whole run
+// as records as well; the caller ends it.
+base::Result<LogJobResult> SumUpLogs(const LogJob& job, const diagnose::ReportOptions& options,
+                                     model::Sink* records);
+// Reads the logs into rows, one by one.
+base::Result<LogJobResult> WriteLogRows(const LogJob& job, exporting::LogRowWriter* rows);
+
+}  // namespace epochmeter::cli

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/log_to_run.h"
+
+#include <utility>
+
+#include "runfile/run_writer.h"
+
+namespace epochmeter::cli {
+namespace {
+
+// Passes records to the file and flushes now and then, so that memory stays bounded; holds the end
+// back, because it is what finishes the file.
+class FileSink : public model::Sink {
+ public:
+  explicit FileSink(runfile::RunWriter& writer) : writer_(writer) {}
+
+  void Write(const model::Record& record) override {
+    if (const auto* end = std::get_if<model::RunEnd>(&record)) {
+      end_ = *end;
+      return;
+    }
+    writer_.Write(record);
+    if (++count_ % kFlushEvery == 0 && result_.ok()) result_ = writer_.Flush();
+  }
+
+  base::Result<> Finish() {
+    EPM_TRY(std::move(result_));
+    return writer_.Finish(end_);
+  }
+
+ private:
+  static constexpr uint64_t kFlushEvery = 20'000;
+  runfile::RunWriter& writer_;
+  model::RunEnd end_{.t_ns = 0, .reason = "lost", .exit_code = {}, .signal = {}};
+  uint64_t count_ = 0;
+  base::Result<> result_;
+};
+
+}  // namespace
+
+base::Result<LogJobResult> WriteRunOfLogs(const LogJob& job, const diagnose::ReportOptions& options,
+                                          const std::string& path, const LogRunOptions& how) {
+  EPM_ASSIGN(const auto writer, runfile::RunWriter::Create(path, {.force = how.force}));
+  FileSink sink(*writer);
+  base::Result<LogJobResult> result = SumUpLogs(job, options, &sink);
+  base::Result<> finished = result.ok() ? sink.Finish() : base::Result<>();
+  if (!result.ok() || !finished.ok()) {
+    EPM_TRY(writer->Discard());
+    if (!finished.ok()) return std::move(finished).error();
+    return result;
+  }
+  result->report.run_path = path;
+  return result;
+}
+
+}  // namespace epochmeter::cli
