@@ -33,6 +33,17 @@ struct LogTrend {
 };
 
 using LogNumber = std::variant<int64_t, double, std::string>;
+using LogNumbers = std::vector<std::pair<std::string, LogNumber>>;
+
+// Events of one kind that say the same, whatever their numbers.
+struct LogMessageRow {
+  std::string text;  // of the first
+  uint64_t count = 0;
+  uint32_t file = 0;  // of the first
+  uint64_t line = 0, last_line = 0;
+  LogNumbers numbers;  // of the first
+};
+
 struct LogEventRow {
   std::string kind;  // "oom_gpu"
   uint64_t count = 0;
@@ -41,8 +52,10 @@ struct LogEventRow {
   std::optional<int32_t> rank;
   std::optional<int64_t> wall_ns;
   std::string text;
-  std::vector<std::pair<std::string, LogNumber>> numbers;  // of the first
-  bool bad = false;                                        // it ended or spoiled the training
+  LogNumbers numbers;                   // of the first
+  std::vector<LogMessageRow> messages;  // the most frequent first
+  uint64_t last_line = 0;               // of the last
+  bool bad = false;                     // it ended or spoiled the training
 };
 
 // What went wrong first, and what only followed.
@@ -52,6 +65,7 @@ struct LogCause {
   uint64_t line = 0;
   std::optional<int32_t> rank;
   Message why;
+  std::string confidence;  // "high", "medium", "low"
 };
 
 // A kind of line with its keys as printed.
