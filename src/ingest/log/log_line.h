@@ -29,6 +29,8 @@ struct Payload {
   std::string_view source;
   std::optional<int32_t> rank;     // from the wrapper, else of the file
   std::optional<int64_t> wall_ns;  // UTC, from the wrapper or from the clock of the capture
+  // The wrapper's time as printed; where its year or zone is missing, wall_ns is not from it.
+  std::string_view stamp;
 };
 
 // Where a line stands. Files and streams count from 0; a stream is one file's one source.
