@@ -42,6 +42,9 @@ class LogEngine {
 
   // The number of the file in LinePlace::file.
   uint32_t Open(const LogFile& file);
+  // What is known of its begin and end before it is read, for the dates of stamps; once, before the
+  // first Feed. An empty tail says that the head is the whole file.
+  void Survey(uint32_t file, std::string_view head, std::string_view tail);
   // The next bytes of a file, in any pieces. `wall_ns`: when they were written, where it is known
   // (a capture); it stands for lines without a stamp of their own.
   void Feed(uint32_t file, std::string_view bytes, std::optional<int64_t> wall_ns = std::nullopt);

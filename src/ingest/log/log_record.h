@@ -66,6 +66,7 @@ struct LogRecord {
   LinePlace place;         // of its main line
   uint64_t last_line = 0;  // of its lines
   uint32_t start = 0;      // which start of the training in this stream, from 0
+  uint32_t shape = 0;      // lines that name the same values in the same order have the same
   std::string_view stamp;  // as printed; empty when the line has none
   std::span<const LogValue> values;
   // The epoch that a header above gave ("Epoch 3/10"), where the record itself prints none.
@@ -97,6 +98,9 @@ class LogSink {
   virtual ~LogSink() = default;
   virtual void OnRecord(const LogRecord& record) = 0;
   virtual void OnEvent(const LogEvent& event) = 0;
+  // Whether the steps of a shape begin again with each epoch can be known only at the second epoch:
+  // those given so far as kStep (kTotalSteps) were kStepInEpoch (kStepsPerEpoch), or the other way.
+  virtual void OnStepMeaning(uint32_t /*file*/, uint32_t /*shape*/, bool /*in_epoch*/) {}
 };
 
 }  // namespace epochmeter::ingest::log

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ingest/log/engine.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "ingest/log/columns.h"
+#include "ingest/log/events.h"
+#include "ingest/log/line_prefix.h"
+#include "ingest/log/plan_table.h"
+#include "ingest/log/progress.h"
+#include "ingest/log/segment_splitter.h"
+#include "ingest/log/skeleton.h"
+#include "ingest/log/stamp_clock.h"
+#include "ingest/log/text_decoder.h"
+#include "ingest/log/wrapper_reader.h"
+
+namespace epochmeter::ingest::log {
+namespace {
+
+constexpr size_t kMostStreams = 4096;  // of a file
+
+ClockFacts FactsOf(const LogFile& file) {
+  return {.modified_ns = file.modified_ns,
+          .zone_offset_s = file.zone_offset_s,
+          .now_ns = base::WallNs()};
+}
+
+}  // namespace
+
+// Shows records to the events' reader on their way: what their values say is an event too.
+class RecordTap : public LogSink {
+ public:
+  RecordTap(LogSink& sink, EventReader& events) : sink_(sink), events_(events) {}
+  void OnRecord(const LogRecord& record) override {
+    events_.Record(record);
+    sink_.OnRecord(record);
+  }
+  void OnEvent(const LogEvent& event) override { sink_.OnEvent(event); }
+  void OnStepMeaning(uint32_t file, uint32_t shape, bool in_epoch) override {
+    sink_.OnStepMeaning(file, shape, in_epoch);
+  }
+
+ private:
+  LogSink& sink_;
+  EventReader& events_;
+};
+
+// What all files share.
+struct Shared {
+  explicit Shared(LogSink& its_sink) : events(its_sink), sink(its_sink, events) {}
+  EventReader events;
+  RecordTap sink;
+  PlanTable plans;
+  Skeleton skeleton;
+  uint32_t streams = 0;
+};
+
+// A file on its way from bytes to records.
+class LogEngineFile : public TextSink, public PayloadSink {
+ public:
+  LogEngineFile(Shared& shared, const LogFile& file, uint32_t index)
+      : shared_(shared),
+        file_(file),
+        index_(index),
+        clock_(FactsOf(file)),
+        progress_(shared.sink, index),
+        wrappers_(*this, file.rank),
+        splitter_(wrappers_),
+        decoder_(*this) {}
+
+  void Feed(std::string_view bytes, std::optional<int64_t> wall_ns) {
+    bytes_ += bytes.size();
+    if (wall_ns) wall_ns_ = wall_ns;
+    decoder_.Feed(bytes);
+  }
+
+  void Finish() {
+    if (finished_) return;
+    finished_ = true;
+    decoder_.Finish();
+    splitter_.Finish();
+    wrappers_.Finish();
+    progress_.Finish();
+  }
+
+  void OnText(std::string_view text) override { splitter_.Feed(text); }
+
+  void OnPayload(const Payload& payload) override {
+    Source& source = SourceOf(payload.source);
+    Skeleton& skeleton = shared_.skeleton;
+    ReadSkeleton(payload.text, &skeleton);
+    const LinePlan* plan = FindPlan(payload.text, source, &skeleton);
+    const bool wanted = plan->events || shared_.events.WantsNext(source.stream);
+    if (plan->tier == Tier::kNone && !wanted && !plan->begins_eval && !plan->begins_train &&
+        !plan->repeats_best) {
+      return;
+    }
+    const LinePrefix prefix = ReadLinePrefix(payload.text);
+    NoteTime(payload, prefix, &source);
+    const LinePlace place = {.file = index_,
+                             .stream = source.stream,
+                             .line = payload.line,
+                             .rank = payload.rank ? payload.rank : file_.rank,
+                             .wall_ns = source.wall_ns};
+    if (wanted) shared_.events.Line(place, payload.text);
+    progress_.Line({.place = place,
+                    .text = payload.text,
+                    .redrawn = payload.redrawn,
+                    .stamp = prefix.stamp ? prefix.stamp->text : std::string_view(),
+                    .skeleton = &skeleton,
+                    .plan = plan});
+  }
+
+  StampClock& clock() { return clock_; }
+  const StampClock& clock() const { return clock_; }
+  Progress& progress() { return progress_; }
+  void AddCounts(EngineCounts* counts) const {
+    counts->bytes += bytes_;
+    counts->lines += splitter_.lines();
+    counts->segments += splitter_.segments();
+    counts->cut_lines += splitter_.cut_lines();
+    counts->bad_bytes += splitter_.bad_bytes() + decoder_.counts().bad_bytes;
+    counts->records += progress_.records();
+    counts->eval_records += progress_.eval_records();
+  }
+
+ private:
+  struct Source {
+    uint32_t stream = 0;
+    std::optional<int64_t> wall_ns;
+    Columns columns;
+  };
+
+  Source& SourceOf(std::string_view name) {
+    if (last_source_ != nullptr && name == last_name_) return *last_source_;
+    auto found = sources_.find(name);
+    if (found == sources_.end()) {
+      if (sources_.size() >= kMostStreams) return sources_.begin()->second;
+      found = sources_.emplace(std::string(name), Source{}).first;
+      found->second.stream = shared_.streams++;
+    }
+    last_name_ = found->first;
+    last_source_ = &found->second;
+    return found->second;
+  }
+
+  const LinePlan* FindPlan(std::string_view text, Source& source, Skeleton* skeleton) {
+    const LinePlan* plan = shared_.plans.Find(skeleton->hash);
+    if (plan == nullptr) {
+      plan = shared_.plans.Add(skeleton->hash, MakePlan(text, ReadLinePrefix(text), *skeleton));
+    }
+    if (plan->columns) {
+      source.columns = ReadColumns(text.substr(ReadLinePrefix(text).message));
+    } else if (plan->rows && !source.columns.names.empty()) {
+      // The same numbers mean something else under another header.
+      const uint64_t hash = skeleton->hash ^ source.columns.hash;
+      const LinePlan* row = shared_.plans.Find(hash);
+      if (row != nullptr) return row;
+      LinePlan made = MakeRowPlan(text, ReadLinePrefix(text), *skeleton, source.columns);
+      return shared_.plans.Add(hash, std::move(made));
+    }
+    return plan;
+  }
+
+  void NoteTime(const Payload& payload, const LinePrefix& prefix, Source* source) {
+    const std::optional<int64_t> stamped =
+        prefix.stamp ? clock_.WallNs(*prefix.stamp) : std::nullopt;
+    if (stamped) {
+      source->wall_ns = stamped;
+    } else if (payload.wall_ns) {
+      source->wall_ns = payload.wall_ns;
+    } else if (wall_ns_) {
+      source->wall_ns = wall_ns_;
+    }
+  }
+
+  Shared& shared_;
+  LogFile file_;
+  uint32_t index_;
+  StampClock clock_;
+  Progress progress_;
+  WrapperReader wrappers_;
+  SegmentSplitter splitter_;
+  TextDecoder decoder_;
+  std::map<std::string, Source, std::less<>> sources_;
+  std::string_view last_name_;
+  Source* last_source_ = nullptr;
+  std::optional<int64_t> wall_ns_;
+  uint64_t bytes_ = 0;
+  bool finished_ = false;
+};
+
+class LogEngine::Impl {
+ public:
+  explicit Impl(LogSink& sink) : shared(sink) {}
+  Shared shared;
+  std::vector<std::unique_ptr<LogEngineFile>> files;
+  EngineCounts counts;
+};
+
+LogEngine::LogEngine(LogSink& sink) : impl_(std::make_unique<Impl>(sink)) {}
+LogEngine::~LogEngine() = default;
+
+uint32_t LogEngine::Open(const LogFile& file) {
+  const auto index = static_cast<uint32_t>(impl_->files.size());
+  impl_->files.push_back(std::make_unique<LogEngineFile>(impl_->shared, file, index));
+  return index;
+}
+
+void LogEngine::Survey(uint32_t file, std::string_view head, std::string_view tail) {
+  impl_->files.at(file)->clock().SurveySample(head, tail);
+}
+
+void LogEngine::Feed(uint32_t file, std::string_view bytes, std::optional<int64_t> wall_ns) {
+  impl_->files.at(file)->Feed(bytes, wall_ns);
+}
+
+void LogEngine::Idle() {
+  for (const auto& file : impl_->files) file->progress().Idle();
+}
+
+void LogEngine::Close(uint32_t file) { impl_->files.at(file)->Finish(); }
+
+void LogEngine::Finish() {
+  for (const auto& file : impl_->files) file->Finish();
+  impl_->shared.events.Finish();
+}
+
+const EngineCounts& LogEngine::counts() const {
+  impl_->counts = {};
+  for (const auto& file : impl_->files) file->AddCounts(&impl_->counts);
+  return impl_->counts;
+}
+
+std::vector<std::string> LogEngine::Notes() const {
+  std::vector<std::string> notes;
+  for (const auto& file : impl_->files) {
+    for (std::string& note : file->clock().Notes()) {
+      if (std::find(notes.begin(), notes.end(), note) == notes.end())
+        notes.push_back(std::move(note));
+    }
+  }
+  return notes;
+}
+
+}  // namespace epochmeter::ingest::log

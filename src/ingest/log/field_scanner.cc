@@ -1,0 +1,508 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ingest/log/field_scanner.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <utility>
+
+#include "base/strings.h"
+#include "ingest/log/units.h"
+
+namespace epochmeter::ingest::log {
+namespace {
+
+constexpr size_t kMostFields = 512;
+constexpr size_t kMostNesting = 8;
+
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+bool IsLetter(char c) {
+  return (static_cast<unsigned char>(c) | 0x20U) - 'a' < 26U ||
+         static_cast<unsigned char>(c) >= 0x80;
+}
+bool IsWordByte(char c) { return IsLetter(c) || IsDigit(c) || c == '_' || c == '@'; }
+
+class Scanner {
+ public:
+  Scanner(std::string_view text, size_t from) : text_(text), at_(from) { phrase_begin_ = from; }
+
+  ScannedLine Run() {
+    while (at_ < text_.size() && line_.fields.size() < kMostFields) {
+      const size_t before = at_;
+      Step();
+      if (at_ == before) ++at_;
+    }
+    EndPhrase();
+    return std::move(line_);
+  }
+
+ private:
+  char Peek(size_t ahead = 0) const {
+    return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0';
+  }
+  bool Has(std::string_view what) const { return text_.substr(at_, what.size()) == what; }
+
+  void Step() {
+    const char c = Peek();
+    if (StartsNumber()) return Number();
+    if (IsLetter(c) || c == '_' || c == '@') return Word();
+    if (c == '"' || c == '\'') return Quote();
+    if (c == ':' || c == '=') return Separator();
+    if (c == '(') return Parenthesis();
+    if (c == '[' || c == '{') return Open();
+    if (c == ']' || c == '}' || c == ')') return Close();
+    if (c == ',' || c == ';' || c == '|' || c == '\t') return Delimiter();
+    if (Has(" - ") || Has("  ") || Has("->") || Has(">>")) return Delimiter();
+    ++at_;
+  }
+
+  bool StartsNumber() const {
+    const char c = Peek();
+    if (at_ > 0 && IsWordByte(text_[at_ - 1])) return false;
+    if (IsDigit(c)) return true;
+    if ((c == '.' || c == '-' || c == '+') && IsDigit(Peek(1))) return true;
+    return (c == '-' || c == '+') && Peek(1) == '.' && IsDigit(Peek(2));
+  }
+
+  // The words in front of a separator or a number, as they stand.
+  std::string_view Phrase() const {
+    std::string_view phrase = text_.substr(phrase_begin_, phrase_end_ - phrase_begin_);
+    while (!phrase.empty() && !IsWordByte(phrase.front()) && phrase.front() != '#') {
+      phrase.remove_prefix(1);
+    }
+    while (!phrase.empty() &&
+           (phrase.back() == ' ' || phrase.back() == '"' || phrase.back() == '\'')) {
+      phrase.remove_suffix(1);
+    }
+    return phrase;
+  }
+
+  void StartPhrase(size_t at) {
+    phrase_begin_ = phrase_end_ = at;
+    separated_ = false;
+  }
+
+  // What was collected names nothing.
+  void EndPhrase() {
+    for (auto& word : phrase_words_) line_.words.push_back(std::move(word));
+    phrase_words_.clear();
+    StartPhrase(at_);
+  }
+
+  void Delimiter() {
+    // "loss:  0.5" and "Speed:\t3": padding, not a delimiter.
+    if ((Peek() == ' ' || Peek() == '\t') && separated_) {
+      ++at_;
+      return;
+    }
+    // "Time  0.5 ( 0.5)": two spaces between a name and its number.
+    if (Peek() == ' ' && phrase_end_ > phrase_begin_) {
+      size_t next = at_;
+      while (next < text_.size() && text_[next] == ' ') ++next;
+      const size_t kept = std::exchange(at_, next);
+      const bool number = StartsNumber() || Peek() == '[';
+      at_ = kept;
+      if (number) {
+        at_ = next;
+        return;
+      }
+    }
+    const bool wide = Has(" - ") || Has("->") || Has(">>");
+    const bool comma = Peek() == ',';
+    at_ += wide ? 2 : 1;
+    EndPhrase();
+    if (!comma) bracket_key_.clear();
+    after_number_ = false;
+  }
+
+  void Word() {
+    const size_t begin = at_;
+    while (at_ < text_.size() && (IsWordByte(text_[at_]) || InnerByte())) ++at_;
+    const std::string_view word = text_.substr(begin, at_ - begin);
+    const std::string lower = base::ToLowerAscii(word);
+    if (phrase_end_ > phrase_begin_ && (separated_ || WordValueFollows(lower))) {
+      if (IsWordNumber(lower)) {
+        Emit(begin, at_, FieldForm::kWord);
+        return;
+      }
+      // "mode: train", "place: gpu": a text value; its word may say what kind of line this is.
+      line_.words.push_back({lower, begin});
+      StartPhrase(at_);
+      phrase_words_.clear();
+      return;
+    }
+    // "Score at iteration 100 is 0.5"
+    if (lower == "is" && after_number_ && !lead_.empty()) {
+      separated_ = true;
+      return;
+    }
+    // "Loss is 0.5"
+    if (lower == "is" && phrase_end_ > phrase_begin_ && Peek() == ' ') {
+      separated_ = true;
+      return;
+    }
+    if (after_number_ && TrailingWord(word)) return;
+    if (phrase_words_.empty()) phrase_begin_ = begin;
+    phrase_words_.push_back({lower, begin});
+    phrase_end_ = at_;
+  }
+
+  // '-', '.', '/' and '\'' inside of a word: "train-rmse", "decode.loss_ce", "tok/sec".
+  bool InnerByte() const {
+    const char c = Peek();
+    return (c == '-' || c == '.' || c == '/' || c == '\'') && IsLetter(Peek(1)) && at_ > 0 &&
+           IsWordByte(text_[at_ - 1]);
+  }
+
+  static bool IsWordNumber(std::string_view lower) {
+    return lower == "nan" || lower == "inf" || lower == "infinity";
+  }
+
+  bool WordValueFollows(std::string_view lower) const {
+    return IsWordNumber(lower) && phrase_end_ > phrase_begin_;
+  }
+
+  // "94.36/s", "12 iter", "in 0 epoch": words right behind a number name it, unless a separator or
+  // a number follows, whose name they then are.
+  bool TrailingWord(std::string_view word) {
+    after_number_ = false;
+    size_t next = at_;
+    while (next < text_.size() && text_[next] == ' ') ++next;
+    const size_t kept = std::exchange(at_, next);
+    const bool names_next = Peek() == ':' || Peek() == '=' || StartsNumber() || Peek() == '[';
+    at_ = kept;
+    if (names_next || line_.fields.empty()) return false;
+    Field& field = line_.fields.back();
+    if (!field.after.empty()) return false;
+    field.after = word;
+    return false;
+  }
+
+  void Quote() {
+    // A quoted value in which a number stands alone: the quotes say nothing.
+    ++at_;
+    if (phrase_words_.empty() && !separated_) phrase_begin_ = at_;
+  }
+
+  void Separator() {
+    const char c = Peek();
+    // "std::x", "http://", "a==b"
+    if (Peek(1) == c || Has("://")) {
+      while (Peek() == c || Peek() == '/') ++at_;
+      EndPhrase();
+      return;
+    }
+    if (phrase_end_ > phrase_begin_) {
+      separated_ = true;
+    } else if (!bracket_key_.empty()) {
+      separated_ = false;
+    }
+    ++at_;
+  }
+
+  void Parenthesis() {
+    // "(1.25)" behind a value is its running average; "lr(LinearWarmup)" and "time (ms)" stay in
+    // the name; everything else is opened like a bracket.
+    if (after_value_ && !line_.fields.empty()) {
+      size_t next = at_ + 1;
+      while (next < text_.size() && text_[next] == ' ') ++next;
+      const size_t kept = std::exchange(at_, next);
+      const bool letters = Has("nan") || Has("inf");
+      size_t end = letters ? at_ + 3 : StartsNumber() ? NumberEnd(at_) : at_;
+      const size_t value_end = end;
+      while (end < text_.size() && text_[end] == ' ') ++end;
+      if (value_end > at_ && end < text_.size() && text_[end] == ')') {
+        average_of_ = line_.fields.size() - 1;
+        const size_t begin = at_;
+        at_ = end;
+        EmitAverage(begin, value_end, letters);
+        return;
+      }
+      at_ = kept;
+    }
+    const size_t close = text_.find(')', at_);
+    const bool named = phrase_end_ > phrase_begin_ && !separated_;
+    if (named && close != std::string_view::npos && close - at_ <= 24) {
+      const std::string_view inside = text_.substr(at_ + 1, close - at_ - 1);
+      const bool word = std::all_of(inside.begin(), inside.end(),
+                                    [](char c) { return IsLetter(c) || c == '/' || c == '_'; });
+      if (word) {
+        line_.words.push_back({base::ToLowerAscii(inside), at_ + 1});
+        at_ = phrase_end_ = close + 1;
+        return;
+      }
+    }
+    ++at_;
+    if (!named) EndPhrase();
+  }
+
+  void Open() {
+    const char c = Peek();
+    const bool named = phrase_end_ > phrase_begin_;
+    if (c == '{') {
+      if (nesting_.size() < kMostNesting)
+        nesting_.emplace_back(named ? Phrase() : std::string_view());
+      phrase_words_.clear();
+      ++at_;
+      StartPhrase(at_);
+      return;
+    }
+    size_t next = at_ + 1;
+    while (next < text_.size() && (text_[next] == ' ' || text_[next] == '(')) ++next;
+    const size_t kept = std::exchange(at_, next);
+    const bool number = StartsNumber();
+    at_ = kept;
+    // "[i/n]" behind "Epoch: [e]" has no name; its place tells.
+    if (number && named) {
+      bracket_key_ = Phrase();
+      in_bracket_ = true;
+      at_ = next;
+      return;
+    }
+    if (number) {
+      in_bracket_ = true;
+      at_ = next;
+      StartPhrase(at_);
+      return;
+    }
+    ++at_;
+    EndPhrase();
+  }
+
+  void Close() {
+    if (Peek() == '}' && !nesting_.empty()) nesting_.pop_back();
+    if (Peek() == ']') in_bracket_ = false;
+    ++at_;
+    // "[Rank 0] step", "(train) [1]": what stood inside is no name of what follows.
+    if (!separated_ || phrase_end_ < at_) EndPhrase();
+    list_ = false;
+  }
+
+  // The end of a plain number at `at`: digits, one point, an exponent.
+  size_t NumberEnd(size_t at) const {
+    size_t end = at;
+    if (end < text_.size() && (text_[end] == '-' || text_[end] == '+')) ++end;
+    while (end < text_.size() && IsDigit(text_[end])) ++end;
+    if (end < text_.size() && text_[end] == '.' &&
+        (end + 1 >= text_.size() || text_[end + 1] != '.')) {
+      ++end;
+      while (end < text_.size() && IsDigit(text_[end])) ++end;
+      if (text_[end - 1] == '.' && end - 1 > at && !(end < text_.size() && text_[end] == 'e'))
+        --end;
+    }
+    size_t exponent = end;
+    if (exponent < text_.size() && (text_[exponent] | 0x20) == 'e') {
+      ++exponent;
+      if (exponent < text_.size() && (text_[exponent] == '-' || text_[exponent] == '+')) ++exponent;
+      if (exponent < text_.size() && IsDigit(text_[exponent])) {
+        while (exponent < text_.size() && IsDigit(text_[exponent])) ++exponent;
+        end = exponent;
+      }
+    }
+    return end;
+  }
+
+  bool DigitsAt(size_t at, size_t* end) const {
+    *end = at;
+    while (*end < text_.size() && IsDigit(text_[*end])) ++*end;
+    return *end > at;
+  }
+
+  void Number() {
+    const size_t begin = at_;
+    size_t end = NumberEnd(at_);
+    FieldForm form = FieldForm::kNumber;
+    if (SkipStamp(begin, &end)) {
+      form = FieldForm::kStamp;
+    } else if (SkipDuration(begin, &end)) {
+      form = FieldForm::kDuration;
+    } else if (SkipThousands(begin, &end)) {
+      form = FieldForm::kNumber;
+    }
+    size_t total_begin = 0, total_end = 0;
+    if (form == FieldForm::kNumber && ReadTotal(end, &total_begin, &total_end))
+      form = FieldForm::kPair;
+    at_ = end;
+    // "0x1f", "3d", "7.6.": not a number of its own.
+    Emit(begin, end, form);
+    if (form == FieldForm::kPair) {
+      line_.fields.back().total_begin = total_begin;
+      line_.fields.back().total_end = total_end;
+      at_ = total_end;
+    }
+    ReadUnit();
+    after_number_ = true;
+  }
+
+  // Dates and clocks with a date: "2021-11-23 20:45:42,845", "12/25 14:22:40".
+  bool SkipStamp(size_t begin, size_t* end) const {
+    size_t a = 0, b = 0, c = 0;
+    if (!DigitsAt(begin, &a) || a >= text_.size()) return false;
+    const char mark = text_[a];
+    if (mark != '-' && mark != '/' && mark != '.') return false;
+    if (!DigitsAt(a + 1, &b) || b >= text_.size() || text_[b] != mark) return false;
+    if (!DigitsAt(b + 1, &c)) return false;
+    *end = c;
+    size_t clock = c;
+    if (clock < text_.size() && (text_[clock] == ' ' || text_[clock] == 'T')) {
+      size_t after = 0;
+      if (SkipClock(clock + 1, &after)) *end = after;
+    }
+    return true;
+  }
+
+  bool SkipClock(size_t begin, size_t* end) const {
+    size_t at = 0;
+    if (!DigitsAt(begin, &at) || at >= text_.size() || text_[at] != ':') return false;
+    size_t next = 0;
+    if (!DigitsAt(at + 1, &next)) return false;
+    if (next < text_.size() && text_[next] == ':' && DigitsAt(next + 1, &at)) next = at;
+    if (next < text_.size() && (text_[next] == '.' || text_[next] == ',') &&
+        DigitsAt(next + 1, &at) && at - next > 3) {
+      next = at;
+    }
+    *end = next;
+    return true;
+  }
+
+  // "0:00:49", "05:57", "2 days, 1:45:32", "1 day, 2:03:04.123".
+  bool SkipDuration(size_t begin, size_t* end) const {
+    size_t at = begin;
+    size_t days = 0;
+    if (DigitsAt(at, &days)) {
+      for (const std::string_view word : {" days, ", " day, ", " days ", " day "}) {
+        if (text_.substr(days, word.size()) == word) at = days + word.size();
+      }
+    }
+    return SkipClock(at, end);
+  }
+
+  bool SkipThousands(size_t begin, size_t* end) const {
+    size_t at = 0;
+    if (in_bracket_ || !DigitsAt(begin, &at) || at - begin > 3 || at >= text_.size()) return false;
+    bool any = false;
+    while (at + 3 < text_.size() + 1 && at < text_.size() && text_[at] == ',') {
+      size_t next = 0;
+      if (!DigitsAt(at + 1, &next) || next - at != 4) break;
+      at = next;
+      any = true;
+    }
+    if (any) *end = at;
+    return any;
+  }
+
+  // "3/10", "3 / 10", "3 of 10".
+  bool ReadTotal(size_t end, size_t* total_begin, size_t* total_end) const {
+    size_t at = end;
+    while (at < text_.size() && text_[at] == ' ') ++at;
+    const bool slash = at < text_.size() && text_[at] == '/';
+    const bool of = !slash && text_.substr(at, 3) == "of ";
+    if (!slash && !of) return false;
+    at += slash ? 1 : 3;
+    while (at < text_.size() && text_[at] == ' ') ++at;
+    *total_begin = at;
+    if (!DigitsAt(at, total_end)) return false;
+    // "1/2/2024", "1/2.5"
+    return *total_end >= text_.size() ||
+           (text_[*total_end] != '/' && !IsLetter(text_[*total_end])) || slash;
+  }
+
+  // "51.2ms", "7.4 sec", "36 samples/sec", "12K". Behind a space only what is surely a unit: a word
+  // may be the next name.
+  void ReadUnit() {
+    const bool spaced = Peek() == ' ';
+    const size_t begin = at_ + (spaced ? 1 : 0);
+    size_t end = begin;
+    while (end < text_.size() &&
+           (IsWordByte(text_[end]) || text_[end] == '/' || text_[end] == '%')) {
+      ++end;
+    }
+    if (end == begin) return;
+    const std::string_view unit = text_.substr(begin, end - begin);
+    size_t next = end;
+    while (next < text_.size() && text_[next] == ' ') ++next;
+    const char mark = next < text_.size() ? text_[next] : '\0';
+    if (spaced && (mark == ':' || mark == '=')) return;
+    const bool known =
+        UnitOf(unit).dimension != Dimension::kNone || (!spaced && HumanFactor(unit) > 0);
+    if (mark == '=' || !known) return;
+    line_.fields.back().unit = unit;
+    at_ = end;
+    StartPhrase(at_);
+  }
+
+  void EmitAverage(size_t begin, size_t end, bool letters) {
+    Field field = line_.fields[average_of_];
+    field.begin = begin;
+    field.end = end;
+    field.average = true;
+    field.unit = {};
+    field.form = letters ? FieldForm::kWord : FieldForm::kNumber;
+    line_.fields.push_back(std::move(field));
+    ++at_;
+    after_value_ = false;
+    StartPhrase(at_);
+  }
+
+  void Emit(size_t begin, size_t end, FieldForm form) {
+    Field field;
+    const bool named = phrase_end_ > phrase_begin_ && (!list_ || separated_);
+    if (separated_ && !lead_.empty() && phrase_end_ <= phrase_begin_) {
+      field.key = std::exchange(lead_, {});
+      field.binding = Binding::kSeparator;
+    } else if (named) {
+      field.key_begin = phrase_begin_;
+      if (separated_ || in_bracket_) {
+        field.key = Phrase();
+        field.binding = separated_ ? Binding::kSeparator : Binding::kBracket;
+      } else if (!phrase_words_.empty()) {
+        // Without a separator only the last word is the name.
+        const auto& word = phrase_words_.back();
+        field.key = text_.substr(word.at, phrase_end_ - word.at);
+        field.key_begin = word.at;
+        field.binding = Binding::kSpace;
+        phrase_words_.pop_back();
+        if (phrase_words_.size() > 1 && phrase_words_.back().text == "at") {
+          lead_ = phrase_words_[phrase_words_.size() - 2].text;
+        }
+        for (auto& other : phrase_words_) line_.words.push_back(std::move(other));
+      }
+      phrase_words_.clear();
+    } else {
+      field.listed = list_;
+    }
+    for (const std::string& key : nesting_) {
+      if (key.empty()) continue;
+      if (!field.group.empty()) field.group += '.';
+      field.group += key;
+    }
+    field.form = form;
+    field.begin = begin;
+    field.end = end;
+    line_.fields.push_back(std::move(field));
+    if (in_bracket_) list_ = true;
+    after_value_ = true;
+    StartPhrase(end);
+  }
+
+  std::string_view text_;
+  size_t at_;
+  ScannedLine line_;
+  size_t phrase_begin_ = 0, phrase_end_ = 0;
+  std::vector<ScannedLine::Word> phrase_words_;
+  std::vector<std::string> nesting_;
+  std::string bracket_key_;
+  std::string lead_;  // of "Score at iteration 100": what the line is about
+  size_t average_of_ = 0;
+  bool separated_ = false;     // ':' or '=' stands behind the phrase
+  bool in_bracket_ = false;    // in '[' with a number
+  bool list_ = false;          // the bracket's first number was read
+  bool after_value_ = false;   // only spaces since a value
+  bool after_number_ = false;  // no delimiter since a number
+};
+
+}  // namespace
+
+ScannedLine ScanFields(std::string_view text, size_t from) { return Scanner(text, from).Run(); }
+
+}  // namespace epochmeter::ingest::log

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ingest/log/record_values.h"
+
+#include <cmath>
+
+#include "ingest/log/quantities.h"
+
+namespace epochmeter::ingest::log {
+namespace {
+
+// The second number of a pair as a value of its own.
+void AddTotal(const FieldPlan& field, const Skeleton& skeleton, std::string_view text,
+              HeldRecord* record) {
+  if (field.total_number >= skeleton.numbers) return;
+  const uint32_t begin = skeleton.begin[field.total_number];
+  const NumberScan scan = ScanNumber(text.substr(begin));
+  if (scan.size == 0) return;
+  record->values.push_back({.field = &field,
+                            .total = true,
+                            .role = field.total_role,
+                            .begin = begin,
+                            .size = static_cast<uint32_t>(scan.size),
+                            .number = scan.number,
+                            .value = scan.number});
+}
+
+bool ReadOne(const FieldPlan& field, const Skeleton& skeleton, std::string_view text,
+             HeldRecord::Value* value) {
+  value->field = &field;
+  value->role = field.role;
+  if (field.form == FieldForm::kWord) {
+    value->number = value->value = field.constant;
+    return true;
+  }
+  if (field.last_number >= skeleton.numbers) return false;
+  value->begin = skeleton.begin[field.number];
+  if (field.form == FieldForm::kDuration) {
+    const uint32_t last = skeleton.begin[field.last_number];
+    const size_t end = last + ScanNumber(text.substr(last)).size;
+    value->size = static_cast<uint32_t>(end) - value->begin;
+    const auto seconds = ParseDurationText(text.substr(value->begin, value->size));
+    if (!seconds) return false;
+    value->number = value->value = *seconds;
+    return true;
+  }
+  const NumberScan scan = ScanNumber(text.substr(value->begin));
+  if (scan.size == 0) return false;
+  value->size = static_cast<uint32_t>(scan.size);
+  value->number = scan.number;
+  value->value = scan.number * field.factor;
+  return true;
+}
+
+bool IsWhole(double number) { return number == std::floor(number) && std::abs(number) < 1e15; }
+
+void NoteCounter(const HeldRecord::Value& value, HeldRecord* record) {
+  if (value.role == Role::kEpoch && std::isnan(record->epoch)) record->epoch = value.value;
+  if ((value.role == Role::kStep || value.role == Role::kStepInEpoch) && std::isnan(record->step) &&
+      IsWhole(value.value)) {
+    record->step = value.value;
+  }
+}
+
+}  // namespace
+
+void ReadValues(const ProgressLine& line, HeldRecord* record) {
+  record->plan = line.plan;
+  record->place = line.place;
+  record->last_line = line.place.line;
+  record->text.assign(line.text);
+  record->main_size = static_cast<uint32_t>(line.text.size());
+  record->stamp.assign(line.stamp);
+  record->header_epoch.reset();
+  record->epoch = record->step = record->total = std::numeric_limits<double>::quiet_NaN();
+  record->values.clear();
+  for (const FieldPlan& field : line.plan->fields) {
+    HeldRecord::Value value;
+    if (!ReadOne(field, *line.skeleton, line.text, &value)) continue;
+    NoteCounter(value, record);
+    const bool total = value.role == Role::kTotalSteps || value.role == Role::kEpochs;
+    if (total && !IsWhole(value.number)) value.role = Role::kOther;
+    record->values.push_back(value);
+    if (field.form != FieldForm::kPair) continue;
+    AddTotal(field, *line.skeleton, line.text, record);
+    const bool steps = field.role == Role::kStep || field.role == Role::kStepInEpoch;
+    if (steps && std::isnan(record->total)) record->total = record->values.back().number;
+  }
+}
+
+void GiveRecord(const HeldRecord& record, uint32_t start, std::optional<bool> in_epoch,
+                std::vector<LogValue>* values, LogSink* sink) {
+  values->clear();
+  const std::string_view text = record.text;
+  for (const HeldRecord::Value& value : record.values) {
+    Role role = value.role;
+    if (in_epoch && (role == Role::kStep || role == Role::kStepInEpoch)) {
+      role = *in_epoch ? Role::kStepInEpoch : Role::kStep;
+    }
+    if (in_epoch && (role == Role::kTotalSteps || role == Role::kStepsPerEpoch)) {
+      role = *in_epoch ? Role::kStepsPerEpoch : Role::kTotalSteps;
+    }
+    values->push_back(
+        {.key = value.total ? std::string_view(value.field->total_key)
+                            : std::string_view(value.field->key),
+         .text = text.substr(value.begin, value.size),
+         .unit = value.total ? std::string_view() : std::string_view(value.field->unit),
+         .number = value.number,
+         .value = value.value,
+         .role = role});
+  }
+  LogRecord given;
+  given.kind = record.kind;
+  given.place = record.place;
+  given.last_line = record.last_line;
+  given.start = start;
+  given.shape = record.plan->shape;
+  given.stamp = record.stamp;
+  given.values = *values;
+  given.header_epoch = record.header_epoch;
+  given.text = text.substr(0, record.main_size);
+  sink->OnRecord(given);
+}
+
+}  // namespace epochmeter::ingest::log

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ingest/log/skeleton.h"
+
+#include <bit>
+#include <cstring>
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
+namespace epochmeter::ingest::log {
+namespace {
+
+constexpr size_t kBlock = 64;
+
+// One bit a byte of a block.
+struct Classes {
+  uint64_t digit = 0, point = 0, exponent = 0, sign = 0, space = 0, word = 0;
+};
+
+#ifdef __SSE2__
+// Bytes of `low` to `low + count - 1`.
+__m128i InRange(__m128i bytes, char low, char count) {
+  const __m128i shifted = _mm_sub_epi8(bytes, _mm_set1_epi8(low));
+  return _mm_cmpeq_epi8(_mm_min_epu8(shifted, _mm_set1_epi8(static_cast<char>(count - 1))),
+                        shifted);
+}
+
+void Classify16(const char* bytes, int shift, Classes* classes) {
+  const __m128i text = _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes));
+  const __m128i lower = _mm_or_si128(text, _mm_set1_epi8(0x20));
+  const auto add = [shift](uint64_t* mask, __m128i matches) {
+    *mask |= static_cast<uint64_t>(static_cast<uint32_t>(_mm_movemask_epi8(matches))) << shift;
+  };
+  const auto equal = [&text](char byte) { return _mm_cmpeq_epi8(text, _mm_set1_epi8(byte)); };
+  add(&classes->digit, InRange(text, '0', 10));
+  add(&classes->point, equal('.'));
+  add(&classes->exponent, _mm_cmpeq_epi8(lower, _mm_set1_epi8('e')));
+  add(&classes->sign, _mm_or_si128(equal('-'), equal('+')));
+  add(&classes->space, equal(' '));
+  const __m128i letters =
+      _mm_or_si128(InRange(lower, 'a', 26), _mm_cmplt_epi8(text, _mm_setzero_si128()));
+  add(&classes->word, _mm_or_si128(letters, _mm_or_si128(equal('_'), equal('@'))));
+}
+
+Classes Classify(const char* block) {
+  Classes classes;
+  for (int part = 0; part < 4; ++part) Classify16(block + 16 * part, 16 * part, &classes);
+  return classes;
+}
+#else
+Classes Classify(const char* block) {
+  Classes classes;
+  for (size_t i = 0; i < kBlock; ++i) {
+    const auto byte = static_cast<unsigned char>(block[i]);
+    const unsigned lower = byte | 0x20U;
+    const uint64_t bit = uint64_t{1} << i;
+    if (byte >= '0' && byte <= '9') classes.digit |= bit;
+    if (byte == '.') classes.point |= bit;
+    if (lower == 'e') classes.exponent |= bit;
+    if (byte == '-' || byte == '+') classes.sign |= bit;
+    if (byte == ' ') classes.space |= bit;
+    if ((lower >= 'a' && lower <= 'z') || byte >= 0x80 || byte == '_' || byte == '@') {
+      classes.word |= bit;
+    }
+  }
+  return classes;
+}
+#endif
+
+uint64_t Mix(uint64_t a, uint64_t b) {
+  const auto product = static_cast<unsigned __int128>(a) * b;
+  return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
+}
+
+template <class Word>
+uint64_t Load(const char* bytes) {
+  Word word;
+  std::memcpy(&word, bytes, sizeof word);
+  return word;
+}
+
+constexpr uint64_t kSecretA = 0x9E37'79B9'7F4A'7C15, kSecretB = 0xD1B5'4A32'D192'ED03;
+
+// Of a stretch between numbers. Reads nothing beyond it.
+uint64_t HashStretch(uint64_t hash, const char* bytes, size_t size) {
+  while (size > 16) {
+    hash = Mix(hash ^ Load<uint64_t>(bytes), kSecretA ^ Load<uint64_t>(bytes + 8));
+    bytes += 16;
+    size -= 16;
+  }
+  uint64_t a = 0, b = 0;
+  if (size >= 8) {
+    a = Load<uint64_t>(bytes);
+    b = Load<uint64_t>(bytes + size - 8);
+  } else if (size >= 4) {
+    a = Load<uint32_t>(bytes);
+    b = Load<uint32_t>(bytes + size - 4);
+  } else if (size > 0) {
+    a = static_cast<uint64_t>(static_cast<unsigned char>(bytes[0])) << 16 |
+        static_cast<uint64_t>(static_cast<unsigned char>(bytes[size / 2])) << 8 |
+        static_cast<unsigned char>(bytes[size - 1]);
+  }
+  return Mix(hash ^ a ^ (static_cast<uint64_t>(size) << 56), kSecretB ^ b);
+}
+
+// What the block before says about the first byte of the next one.
+struct Carry {
+  bool digit = false, glued = false, number = false, word = false, space = false, exponent = false;
+};
+
+struct BlockMasks {
+  uint64_t number = 0;   // belongs to a number
+  uint64_t dropped = 0;  // number, or a space behind a space
+};
+
+// `last` is the last valid bit; bits above are 0 in all classes.
+BlockMasks Resolve(const Classes& of, Carry* carry) {
+  const auto behind = [](uint64_t mask, bool first) {
+    return mask << 1 | static_cast<uint64_t>(first);
+  };
+  // Digits of a word: a run of digits whose first one stands behind a word's character.
+  const uint64_t starts = of.digit &
+                          (behind(of.word, carry->word) | static_cast<uint64_t>(carry->glued)) &
+                          ~behind(of.digit, carry->digit && !carry->glued);
+  const uint64_t glued = of.digit & ~(of.digit + starts);
+  const uint64_t digit = of.digit & ~glued;
+  // A point next to a digit, an exponent between digits, a sign in front of a number.
+  const uint64_t point = of.point & (behind(digit, carry->digit && !carry->glued) | digit >> 1);
+  const uint64_t numeric = digit | point;
+  const uint64_t before = behind(numeric, carry->number);
+  const uint64_t exponent =
+      of.exponent & before & (of.digit >> 1 | ((of.sign & (of.digit >> 1)) >> 1));
+  const uint64_t after_exponent = behind(exponent, carry->exponent);
+  // The exponent's digits stand behind a letter, or behind its sign.
+  const uint64_t exponent_sign = of.sign & after_exponent;
+  const uint64_t exponent_starts = of.digit & (after_exponent | exponent_sign << 1);
+  const uint64_t exponent_digits = of.digit & ~(of.digit + exponent_starts);
+  const uint64_t free_sign = of.sign & (digit >> 1 | (point & (digit >> 1)) >> 1) &
+                             ~(behind(of.word | of.digit, carry->word || carry->digit));
+  BlockMasks masks;
+  masks.number = numeric | exponent | exponent_sign | exponent_digits | free_sign;
+  masks.dropped = masks.number | (of.space & behind(of.space, carry->space));
+  const auto top = [](uint64_t mask) { return (mask >> 63) != 0; };
+  *carry = {.digit = top(of.digit),
+            .glued = top(glued & ~exponent_digits),
+            .number = top(masks.number),
+            .word = top(of.word & ~exponent),
+            .space = top(of.space),
+            .exponent = top(exponent | exponent_sign)};
+  return masks;
+}
+
+}  // namespace
+
+void ReadSkeleton(std::string_view text, Skeleton* skeleton) {
+  uint64_t hash = kSecretA;
+  uint32_t numbers = 0;
+  Carry carry;
+  bool in_number = false;
+  // A kept stretch that the block's end cut is continued in the next one.
+  size_t stretch = 0;
+  bool open = false;
+  for (size_t at = 0; at < text.size(); at += kBlock) {
+    const size_t size = text.size() - at < kBlock ? text.size() - at : kBlock;
+    char padded[kBlock];
+    const char* block = text.data() + at;
+    if (size < kBlock) {
+      std::memset(padded, 0, kBlock);
+      std::memcpy(padded, block, size);
+      block = padded;
+    }
+    const BlockMasks masks = Resolve(Classify(block), &carry);
+    uint64_t starts = masks.number & ~(masks.number << 1 | static_cast<uint64_t>(in_number));
+    in_number = (masks.number >> 63) != 0;
+    while (starts != 0 && numbers < Skeleton::kMostNumbers) {
+      skeleton->begin[numbers++] =
+          static_cast<uint32_t>(at) + static_cast<uint32_t>(std::countr_zero(starts));
+      starts &= starts - 1;
+    }
+    uint64_t kept = ~masks.dropped;
+    if (size < kBlock) kept &= (uint64_t{1} << size) - 1;
+    uint64_t edges = kept ^ (kept << 1 | static_cast<uint64_t>(open));
+    while (edges != 0) {
+      const size_t edge = at + static_cast<size_t>(std::countr_zero(edges));
+      edges &= edges - 1;
+      if (open) {
+        hash = HashStretch(hash, text.data() + stretch, edge - stretch);
+      } else {
+        stretch = edge;
+      }
+      open = !open;
+    }
+  }
+  if (open) hash = HashStretch(hash, text.data() + stretch, text.size() - stretch);
+  skeleton->hash = hash;
+  skeleton->numbers = numbers;
+}
+
+}  // namespace epochmeter::ingest::log
