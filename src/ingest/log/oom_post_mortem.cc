@@ -25,20 +25,25 @@ double MedianOf(std::vector<double> values) {
   return *middle;
 }
 
-// The number behind "batch_size", whatever stands between: "=", ": ", "': ", " ........ ".
+// What stands between a name and its number: words only in front of "=" or ":".
+bool LeadsToNumber(string_view between) {
+  const size_t sign = between.find_first_of("=:");
+  const string_view words = between.substr(0, sign == string_view::npos ? 0 : sign);
+  const string_view rest = between.substr(words.size());
+  return words.find_first_not_of("abcdefghijklmnopqrstuvwxyz_ .'\"\t") == string_view::npos &&
+         rest.find_first_not_of(" \t:=.'\"|") == string_view::npos && !between.empty();
+}
+
+// The number behind "batch_size": "batch_size=8", "'batch_size': 8", "batch size per device = 8".
 std::optional<int64_t> BatchSizeIn(string_view text) {
   constexpr auto kNames = std::to_array<string_view>(
       {"batch_size", "batch size", "batchsize", "batchSize", "BatchSize", "BATCH_SIZE"});
   for (const string_view name : kNames) {
     const size_t at = text.find(name);
     if (at == string_view::npos) continue;
-    string_view rest = text.substr(at + name.size(), 80);
-    // "batch_size_per_card: 8"
-    while (!rest.empty() && (rest.front() == '_' || (rest.front() >= 'a' && rest.front() <= 'z'))) {
-      rest.remove_prefix(1);
-    }
-    const size_t digit = rest.find_first_not_of(" \t:=.'\"|");
-    if (digit == 0 || digit == string_view::npos) continue;
+    const string_view rest = text.substr(at + name.size(), 80);
+    const size_t digit = rest.find_first_of("0123456789");
+    if (digit == string_view::npos || !LeadsToNumber(rest.substr(0, digit))) continue;
     const auto size = IntAtBegin(rest.substr(digit));
     if (size && *size > 0 && *size < kMostBatch) return size;
   }
