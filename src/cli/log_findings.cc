@@ -72,7 +72,9 @@ class Lines {
   // The first and the last of what happened in it; nothing of an interval that is the whole run.
   void AddInterval(const model::Finding& finding, model::Interval interval) {
     if (interval.begin_ns <= run_.span.begin_ns && interval.end_ns >= run_.span.end_ns) return;
+    const bool of_exceptions = finding.rule == "out_of_memory" || finding.rule == "shm_exhaustion";
     for (const model::Event& event : run_.events) {
+      if (!of_exceptions) break;
       if (event.kind != model::EventKind::kException || !interval.Contains(event.t_ns)) continue;
       Add(static_cast<uint64_t>(event.Number("file").value_or(0)),
           static_cast<uint64_t>(event.Number("line").value_or(0)));

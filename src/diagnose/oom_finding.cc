@@ -223,7 +223,8 @@ Place PlaceOf(const OomCase& oom) {
   place.goes_on = after != steps.end();
   if (!place.step && after != steps.begin()) {
     const auto last = static_cast<size_t>(after - steps.begin());
-    place.step = StepNumber(steps[last - 1], last) + 1;
+    // Steps that are told only now and then do not say which one it was.
+    if (steps[last - 1].steps == 1) place.step = StepNumber(steps[last - 1], last) + 1;
   }
   for (const model::EpochRow* row : oom.rank->rows) {
     if (place.epoch || row->epoch == model::kNoEpoch) continue;

@@ -15,19 +15,19 @@ namespace epochmeter::diagnose {
 namespace {
 
 constexpr auto kRules = std::to_array<const RuleDef*>({
-    &rules::kGpuMemoryLeak,     &rules::kOomForecast,       &rules::kOutOfMemory,
-    &rules::kMemorySpike,       &rules::kAllocatorSlack,    &rules::kInvisibleMemory,
-    &rules::kBatchHeadroom,     &rules::kHostMemoryLeak,    &rules::kWorkerMemoryGrowth,
-    &rules::kShmExhaustion,     &rules::kZombieGpuMemory,   &rules::kHostMemoryPressure,
-    &rules::kDataStarvation,    &rules::kCpuBound,          &rules::kIoBound,
-    &rules::kWorkerCount,       &rules::kCheckpointStall,   &rules::kEvalShare,
-    &rules::kStalledSteps,      &rules::kStragglerRank,     &rules::kStepOutlier,
-    &rules::kPeriodicStall,     &rules::kSlowStart,         &rules::kIdleGpu,
-    &rules::kLowGpuUtilization, &rules::kTensorCoresUnused, &rules::kBurstyGpu,
-    &rules::kGpuImbalance,      &rules::kThermalThrottle,   &rules::kPowerThrottle,
-    &rules::kEccErrors,         &rules::kLowSmActivity,     &rules::kXidError,
-    &rules::kPcieBound,         &rules::kNvlinkErrors,      &rules::kLossNotFinite,
-    &rules::kLossSpike,         &rules::kRecorderHealth,
+    &rules::kGpuMemoryLeak,  &rules::kOomForecast,       &rules::kOutOfMemory,
+    &rules::kMemorySpike,    &rules::kAllocatorSlack,    &rules::kInvisibleMemory,
+    &rules::kBatchHeadroom,  &rules::kHostMemoryLeak,    &rules::kWorkerMemoryGrowth,
+    &rules::kShmExhaustion,  &rules::kZombieGpuMemory,   &rules::kHostMemoryPressure,
+    &rules::kDataStarvation, &rules::kCpuBound,          &rules::kIoBound,
+    &rules::kWorkerCount,    &rules::kCheckpointStall,   &rules::kEvalShare,
+    &rules::kStalledSteps,   &rules::kStragglerRank,     &rules::kSlowingDown,
+    &rules::kStepOutlier,    &rules::kPeriodicStall,     &rules::kSlowStart,
+    &rules::kIdleGpu,        &rules::kLowGpuUtilization, &rules::kTensorCoresUnused,
+    &rules::kBurstyGpu,      &rules::kGpuImbalance,      &rules::kThermalThrottle,
+    &rules::kPowerThrottle,  &rules::kEccErrors,         &rules::kLowSmActivity,
+    &rules::kXidError,       &rules::kPcieBound,         &rules::kNvlinkErrors,
+    &rules::kLossNotFinite,  &rules::kLossSpike,         &rules::kRecorderHealth,
 });
 
 // 0 is shown first.

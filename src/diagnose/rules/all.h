@@ -35,6 +35,7 @@ extern const RuleDef kPowerThrottle;
 extern const RuleDef kRecorderHealth;
 extern const RuleDef kShmExhaustion;
 extern const RuleDef kSlowStart;
+extern const RuleDef kSlowingDown;
 extern const RuleDef kStalledSteps;
 extern const RuleDef kStepOutlier;
 extern const RuleDef kStragglerRank;

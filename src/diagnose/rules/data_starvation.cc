@@ -22,7 +22,8 @@ constexpr size_t kMostFindings = 8;  // of ranks one by one
 constexpr double kBusyRatio = 0.9;   // a GPU at this utilisation does not wait
 
 struct Waiting {
-  size_t steps = 0;
+  size_t steps = 0;  // told; each may stand for several
+  double all_steps = 0;
   double wait_s = 0, step_s = 0;
   double Ratio() const { return step_s > 0 ? wait_s / step_s : 0; }
 };
@@ -32,6 +33,7 @@ Waiting WaitingOf(const RankFacts& rank) {
   for (const TrainStep& step : rank.steps) {
     if (step.warm_up || std::isnan(step.duration_s) || std::isnan(step.data_wait_s)) continue;
     ++waiting.steps;
+    waiting.all_steps += step.steps;
     waiting.wait_s += step.data_wait_s;
     waiting.step_s += step.duration_s;
   }
@@ -78,11 +80,10 @@ Finding Judged(const Facts& facts, const RankFacts& rank, const Waiting& waiting
   finding.rank = rank.rank;
   finding.pid = rank.pid;
   finding.confidence = busy ? 0.95 : 0.8;
-  finding.summary =
-      Say("{} waits for data in {} of the time of its steps ({} of {} a step).",
-          "{} 的步骤时间中有 {} 在等待数据（每步 {} / {}）。", rank.name, SayPercent(ratio),
-          SaySeconds(waiting.wait_s / static_cast<double>(waiting.steps)),
-          SaySeconds(waiting.step_s / static_cast<double>(waiting.steps)));
+  finding.summary = Say("{} waits for data in {} of the time of its steps ({} of {} a step).",
+                        "{} 的步骤时间中有 {} 在等待数据（每步 {} / {}）。", rank.name,
+                        SayPercent(ratio), SaySeconds(waiting.wait_s / waiting.all_steps),
+                        SaySeconds(waiting.step_s / waiting.all_steps));
   finding.explanation =
       hidden
           ? Say("The GPU is {} busy all the same: it works on earlier steps meanwhile.",
