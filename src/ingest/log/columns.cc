@@ -22,6 +22,17 @@ struct Cell {
 
 std::vector<Cell> CellsOf(std::string_view text, char separator) {
   std::vector<Cell> cells;
+  if (separator == '\0') {  // two spaces or more
+    size_t at = 0;
+    while (at < text.size()) {
+      size_t end = text.find("  ", at);
+      if (end == std::string_view::npos) end = text.size();
+      const std::string_view cell = base::Trim(text.substr(at, end - at));
+      if (!cell.empty()) cells.push_back({cell, static_cast<size_t>(cell.data() - text.data())});
+      at = end + 2;
+    }
+    return cells;
+  }
   if (separator == ' ') {
     for (const std::string_view word : base::SplitWhitespace(text)) {
       cells.push_back({word, static_cast<size_t>(word.data() - text.data())});
@@ -43,7 +54,16 @@ std::vector<Cell> CellsOf(std::string_view text, char separator) {
 Columns ReadColumns(std::string_view text) {
   Columns columns;
   columns.separator = SeparatorOf(text);
-  for (const Cell& cell : CellsOf(text, columns.separator)) columns.names.emplace_back(cell.text);
+  std::vector<Cell> cells = CellsOf(text, columns.separator);
+  if (columns.separator == ' ') {
+    // "Train Loss   Remaining Time": names of several words.
+    std::vector<Cell> wide = CellsOf(text, '\0');
+    if (wide.size() >= 2 && wide.size() < cells.size()) cells = std::move(wide);
+  }
+  for (const Cell& cell : cells) {
+    // spaCy's table.
+    columns.names.emplace_back(cell.text == "E" ? "epoch" : cell.text == "#" ? "step" : cell.text);
+  }
   columns.hash = 0x9E37'79B9'7F4A'7C15;
   for (const std::string& name : columns.names) {
     for (const char byte : name)
@@ -57,9 +77,13 @@ Columns ReadColumns(std::string_view text) {
 // everywhere; then the numbers are led back to their places in the row.
 LinePlan MakeRowPlan(std::string_view text, const LinePrefix& prefix, const Skeleton& skeleton,
                      const Columns& columns) {
-  const std::string_view message = text.substr(std::min(prefix.message, text.size()));
-  const size_t from = text.size() - message.size();
-  std::vector<Cell> cells = CellsOf(message, columns.separator);
+  // A time in the first cell looks like a logger's.
+  size_t from = 0;
+  std::vector<Cell> cells = CellsOf(text, columns.separator);
+  if (cells.size() != columns.names.size() && prefix.message > 0 && prefix.message < text.size()) {
+    from = prefix.message;
+    cells = CellsOf(text.substr(from), columns.separator);
+  }
   if (cells.size() < columns.names.size()) return {};
   if (columns.separator != ' ' && cells.size() != columns.names.size()) return {};
   std::string named;

@@ -21,6 +21,31 @@ bool IsLetter(char c) {
          static_cast<unsigned char>(c) >= 0x80;
 }
 bool IsWordByte(char c) { return IsLetter(c) || IsDigit(c) || c == '_' || c == '@'; }
+// Digits behind it are part of a word.
+bool IsGlue(char c) { return IsWordByte(c) && static_cast<unsigned char>(c) < 0x80; }
+
+// Wide punctuation as the ASCII one, symbols and glyphs as spaces; each character keeps its bytes.
+std::string PlainMarks(std::string_view text) {
+  static constexpr std::pair<std::string_view, char> kMarks[] = {
+      {"\uFF1A", ':'}, {"\uFF0C", ','}, {"\uFF1B", ';'}, {"\u3001", ','}, {"\u3002", ';'},
+      {"\uFF08", '('}, {"\uFF09", ')'}, {"\uFF1D", '='}, {"\u3010", '['}, {"\u3011", ']'},
+      {"\uFF5C", '|'}, {"\u2502", '|'}, {"\u2503", '|'}, {"\u3000", ' '}};
+  std::string plain(text);
+  for (size_t at = 0; at + 2 < plain.size(); ++at) {
+    const auto lead = static_cast<unsigned char>(plain[at]);
+    if (lead != 0xE2 && lead != 0xE3 && lead != 0xEF && lead != 0xF0) continue;
+    const size_t size = lead == 0xF0 ? 4 : 3;
+    const std::string_view bytes = text.substr(at, size);
+    const auto* mark = std::find_if(std::begin(kMarks), std::end(kMarks),
+                                    [bytes](const auto& entry) { return entry.first == bytes; });
+    const bool known = mark != std::end(kMarks);
+    if (!known && lead != 0xE2 && lead != 0xF0) continue;
+    std::fill_n(plain.begin() + static_cast<ptrdiff_t>(at), bytes.size(), ' ');
+    if (known) plain[at] = mark->second;
+    at += bytes.size() - 1;
+  }
+  return plain;
+}
 
 class Scanner {
  public:
@@ -58,7 +83,7 @@ class Scanner {
 
   bool StartsNumber() const {
     const char c = Peek();
-    if (at_ > 0 && IsWordByte(text_[at_ - 1])) return false;
+    if (at_ > 0 && IsGlue(text_[at_ - 1])) return false;
     if (IsDigit(c)) return true;
     if ((c == '.' || c == '-' || c == '+') && IsDigit(Peek(1))) return true;
     return (c == '-' || c == '+') && Peek(1) == '.' && IsDigit(Peek(2));
@@ -107,6 +132,12 @@ class Scanner {
         return;
       }
     }
+    // "('loss', 2.2)", "| fps | 141 |": the name is a cell of its own.
+    if (NameInCell()) {
+      separated_ = true;
+      ++at_;
+      return;
+    }
     const bool wide = Has(" - ") || Has("->") || Has(">>");
     const bool comma = Peek() == ',';
     at_ += wide ? 2 : 1;
@@ -115,11 +146,49 @@ class Scanner {
     after_number_ = false;
   }
 
+  bool NameInCell() const {
+    const char c = Peek();
+    if (separated_ || phrase_end_ <= phrase_begin_ || (c != ',' && c != '|')) return false;
+    if (c == ',' && (text_[at_ - 1] != '\'' && text_[at_ - 1] != '"')) return false;
+    const std::string_view line = base::Trim(text_);
+    if (c == '|' && (line.front() != '|' || line.back() != '|')) return false;
+    size_t next = at_ + 1;
+    while (next < text_.size() && text_[next] == ' ') ++next;
+    const size_t digit = next + (next < text_.size() && text_[next] == '-' ? 1 : 0);
+    return digit < text_.size() && (IsDigit(text_[digit]) || text_.substr(digit, 3) == "nan");
+  }
+
+  // "tensor(0.5, device=...)", "Tensor(shape=[1], ..., [0.5])": the number is the value of the name
+  // in front.
+  bool TensorValue(std::string_view lower) {
+    if (lower != "tensor" || Peek() != '(' || phrase_end_ <= phrase_begin_) return false;
+    const size_t open = at_;
+    const size_t line_end = text_.size();
+    size_t last = open + 1;
+    for (size_t at = open; at + 1 < line_end; ++at) {
+      if (text_[at] == '[' && (IsDigit(text_[at + 1]) || text_[at + 1] == '-') &&
+          !(at > 0 && text_[at - 1] == '=')) {
+        last = at + 1;
+      }
+    }
+    at_ = last;
+    while (Peek() == ' ') ++at_;
+    const bool number = StartsNumber();
+    if (number) {
+      Emit(at_, NumberEnd(at_), FieldForm::kNumber);
+    }
+    const size_t close = text_.find(')', last);
+    at_ = close == std::string_view::npos ? line_end : close + 1;
+    EndPhrase();
+    return true;
+  }
+
   void Word() {
     const size_t begin = at_;
-    while (at_ < text_.size() && (IsWordByte(text_[at_]) || InnerByte())) ++at_;
+    while (at_ < text_.size() && (InWord() || InnerByte())) ++at_;
     const std::string_view word = text_.substr(begin, at_ - begin);
     const std::string lower = base::ToLowerAscii(word);
+    if (TensorValue(lower)) return;
     if (phrase_end_ > phrase_begin_ && (separated_ || WordValueFollows(lower))) {
       if (IsWordNumber(lower)) {
         Emit(begin, at_, FieldForm::kWord);
@@ -145,6 +214,11 @@ class Scanner {
     if (phrase_words_.empty()) phrase_begin_ = begin;
     phrase_words_.push_back({lower, begin});
     phrase_end_ = at_;
+  }
+
+  // Digits behind letters beyond ASCII are numbers of their own.
+  bool InWord() const {
+    return IsWordByte(Peek()) && !(IsDigit(Peek()) && at_ > 0 && !IsGlue(text_[at_ - 1]));
   }
 
   // '-', '.', '/' and '\'' inside of a word: "train-rmse", "decode.loss_ce", "tok/sec".
@@ -503,6 +577,21 @@ class Scanner {
 
 }  // namespace
 
-ScannedLine ScanFields(std::string_view text, size_t from) { return Scanner(text, from).Run(); }
+ScannedLine ScanFields(std::string_view text, size_t from) {
+  const bool ascii = std::all_of(text.begin(), text.end(),
+                                 [](char c) { return static_cast<unsigned char>(c) < 0x80; });
+  if (ascii) return Scanner(text, from).Run();
+  const std::string plain = PlainMarks(text);
+  ScannedLine line = Scanner(plain, from).Run();
+  const auto original = [&](std::string_view* view) {
+    if (!view->empty())
+      *view = text.substr(static_cast<size_t>(view->data() - plain.data()), view->size());
+  };
+  for (Field& field : line.fields) {
+    original(&field.unit);
+    original(&field.after);
+  }
+  return line;
+}
 
 }  // namespace epochmeter::ingest::log

@@ -7,6 +7,7 @@
 
 #include "base/strings.h"
 #include "ingest/log/events.h"
+#include "ingest/log/named_formats.h"
 #include "ingest/log/units.h"
 #include "ingest/log/vocabulary.h"
 
@@ -31,6 +32,7 @@ bool IsFigure(Role role) {
     case Role::kStepTime:
     case Role::kDataTime:
     case Role::kIntervalTime:
+    case Role::kEpochTime:
     case Role::kThroughput:
       return true;
     default:
@@ -69,11 +71,12 @@ class Planner {
 
   LinePlan Make() {
     scanned_ = ScanFields(text_, prefix_.message);
-    for (const Field& field : scanned_.fields) {
-      if (plan_.fields.size() >= kMostFieldsKept) break;
-      AddField(field);
+    FindFormat();
+    for (size_t i = 0; i < scanned_.fields.size() && plan_.fields.size() < kMostFieldsKept; ++i) {
+      AddField(scanned_.fields[i], i);
     }
     FindBar();
+    PreferLearningRate();
     PlaceCounters();
     PromoteLoss();
     ReadWords();
@@ -94,9 +97,35 @@ class Planner {
     return static_cast<uint16_t>(found - begin);
   }
 
-  void AddField(const Field& field) {
-    if (field.listed && field.binding == Binding::kNone && field.form != FieldForm::kDuration &&
-        field.unit.empty()) {
+  void FindFormat() {
+    std::vector<std::string> names;
+    for (const Field& field : scanned_.fields) names.push_back(NameOfField(field));
+    const std::vector<std::string_view> views(names.begin(), names.end());
+    format_ = FindNamedFormat(views);
+    if (format_ != nullptr) names_ = std::move(names);
+  }
+
+  // "[1,  2000] loss: 1.8": an epoch and its batch.
+  bool IsEpochAndBatch(size_t index) const {
+    if (index > 1 || scanned_.fields.size() < 3) return false;
+    const Field& first = scanned_.fields[0];
+    const Field& second = scanned_.fields[1];
+    const auto whole = [this](const Field& field) {
+      return field.key.empty() && field.form == FieldForm::kNumber &&
+             text_.substr(field.begin, field.end - field.begin).find('.') == std::string_view::npos;
+    };
+    const std::string_view message = base::Trim(Message());
+    return !message.empty() && message[0] == '[' && whole(first) && whole(second) &&
+           second.end < text_.size() && text_[second.end] == ']' &&
+           base::Trim(text_.substr(first.end, second.begin - first.end)) == ",";
+  }
+
+  void AddField(const Field& field, size_t index) {
+    const bool pair_of_counters = IsEpochAndBatch(index);
+    const NamedFormat::ValueRole* named =
+        format_ == nullptr ? nullptr : format_->Find(names_[index], index);
+    if (named == nullptr && !pair_of_counters && field.listed && field.binding == Binding::kNone &&
+        field.form != FieldForm::kDuration && field.unit.empty()) {
       return;
     }
     if (field.form == FieldForm::kStamp) return;
@@ -115,13 +144,26 @@ class Planner {
     if (meaning.role == Role::kOther && field.binding != Binding::kSeparator && !after.empty()) {
       const KeyMeaning behind = MeaningOf(after);
       const bool usable =
-          behind.role != Role::kOther &&
-          (field.key.empty() || field.key.size() <= 2 || behind.role == Role::kEpoch);
+          behind.role != Role::kOther && (field.key.empty() || field.key.size() <= 2 ||
+                                          behind.role == Role::kEpoch || field.key == "第");
       if (usable) {
         meaning = behind;
         plan.key = after;
       }
     }
+    if (meaning.role == Role::kOther && !field.group.empty()) {
+      const bool eval = meaning.eval;
+      meaning = MeaningOf(field.key);
+      meaning.eval |= eval;
+      if (meaning.eval && meaning.role == Role::kLoss) meaning.role = Role::kEvalMetric;
+    }
+    if (field.form == FieldForm::kPair && NormalKey(plan.key) == "epochs")
+      meaning.role = Role::kEpoch;
+    if (pair_of_counters) {
+      meaning = {.role = index == 0 ? Role::kEpoch : Role::kStepInEpoch};
+      plan.key = index == 0 ? "epoch" : "batch";
+    }
+    if (named != nullptr) meaning.role = named->role;
     plan.role = meaning.role;
     plan.eval = meaning.eval;
     plan.average |= meaning.average;
@@ -134,7 +176,12 @@ class Planner {
           base::ToLowerAscii(text_).find("score at iteration") != std::string::npos;
       plan.role = boosted ? Role::kLoss : Role::kMetric;
     }
-    if (IsCounter(plan.role) && meaning.eval) eval_counter_ = true;
+    const bool counts =
+        IsCounter(plan.role) || (field.form == FieldForm::kPair && !plan.key.empty());
+    if (counts && meaning.eval) eval_counter_ = true;
+    if (plan.role == Role::kTotalSteps && UnitOf(field.unit).dimension == Dimension::kSeconds) {
+      plan.role = Role::kElapsed;
+    }
     FitUnit(&plan);
     // A counter is a whole number, and no part of a sentence's list of figures.
     if (IsCounter(plan.role) &&
@@ -251,7 +298,35 @@ class Planner {
     plan_.bar = glyphs;
   }
 
+  // "base_lr: 1e-3 lr: 9e-4": the one that is used.
+  void PreferLearningRate() {
+    const auto exact =
+        std::find_if(plan_.fields.begin(), plan_.fields.end(), [](const FieldPlan& field) {
+          return field.role == Role::kLearningRate && NormalKey(field.key) == "lr";
+        });
+    if (exact == plan_.fields.end()) return;
+    for (auto field = plan_.fields.begin(); field != exact; ++field) {
+      if (field->role == Role::kLearningRate) field->role = Role::kOther;
+    }
+  }
+
+  // A bar counts by its own pair; other counters are figures beside it.
+  void PlaceBarPair() {
+    if (!plan_.bar) return;
+    const auto pair =
+        std::find_if(plan_.fields.begin(), plan_.fields.end(), [](const FieldPlan& field) {
+          return field.form == FieldForm::kPair && field.role != Role::kEpoch;
+        });
+    if (pair == plan_.fields.end()) return;
+    for (FieldPlan& field : plan_.fields) {
+      const bool steps = field.role == Role::kStep || field.role == Role::kStepInEpoch;
+      if (&field != &*pair && steps) field.role = Role::kOther;
+    }
+    if (pair->role != Role::kStep) pair->role = Role::kStepInEpoch;
+  }
+
   void PlaceCounters() {
+    PlaceBarPair();
     for (size_t i = 0; i < plan_.fields.size(); ++i) {
       FieldPlan& field = plan_.fields[i];
       if (!IsCounter(field.role)) continue;
@@ -277,8 +352,8 @@ class Planner {
       FieldPlan& field = plan_.fields[i];
       const bool pair = field.form == FieldForm::kPair;
       const bool whole = field.form == FieldForm::kNumber && field.unit.empty() && !field.average;
-      // "Train: 0 [  0/312]"
-      if (whole && NormalKey(field.key) == "train" && plan_.epoch < 0 &&
+      // "Train: 0 [  0/312]", "Train: 1/3 ( 33%) [  0/101]"
+      if ((whole || pair) && NormalKey(field.key) == "train" && plan_.epoch < 0 &&
           i + 1 < plan_.fields.size() && plan_.fields[i + 1].form == FieldForm::kPair) {
         SetCounter(i, Role::kEpoch);
         continue;
@@ -296,6 +371,14 @@ class Planner {
         SetCounter(i, Role::kStep);  // "100: 3.2, 3.4 avg loss, 0.001 rate"
       }
     }
+  }
+
+  bool PairFollows(size_t index) const {
+    const size_t end = std::min(plan_.fields.size(), index + 4);
+    for (size_t i = index + 1; i < end; ++i) {
+      if (plan_.fields[i].form == FieldForm::kPair && plan_.fields[i].key.empty()) return true;
+    }
+    return false;
   }
 
   void SetCounter(size_t index, Role role) {
@@ -318,8 +401,11 @@ class Planner {
   bool ColonFirst() const {
     const std::string_view message = base::Trim(Message());
     const size_t digits = message.find_first_not_of("0123456789");
-    return digits != 0 && digits != std::string_view::npos && message[digits] == ':' &&
-           digits + 1 < message.size() && message[digits + 1] == ' ';
+    return digits != 0 && digits != std::string_view::npos &&
+           (message[digits] == ':' || message.substr(digits, 2) == " |") &&
+           digits + 1 < message.size() &&
+           (message[digits + 1] == ' ' || message[digits + 1] == '\t' ||
+            message[digits + 1] == '|');
   }
 
   // What the second number of a pair is, and whether a step of a pair counts within the epoch.
@@ -328,8 +414,9 @@ class Planner {
       FieldPlan& field = plan_.fields[i];
       if (field.form != FieldForm::kPair) continue;
       if (field.role == Role::kEpoch) field.total_role = Role::kEpochs;
-      // Next to an epoch, steps of a pair mostly begin again with each epoch.
-      if (field.role == Role::kStep && plan_.epoch >= 0) {
+      // Next to an epoch, steps of a pair mostly begin again with each epoch; not where they are
+      // named first.
+      if (field.role == Role::kStep && plan_.epoch >= 0 && plan_.epoch < static_cast<int>(i)) {
         field.role = Role::kStepInEpoch;
         plan_.step = -1;
         if (plan_.step_in_epoch < 0) plan_.step_in_epoch = static_cast<int>(i);
@@ -410,6 +497,7 @@ class Planner {
       loss |= IsLoss(field);
     }
     plan_.told_train |= train_key_;
+    plan_.has_eval_values = eval_figure;
     plan_.has_epoch = plan_.epoch >= 0;
     plan_.has_step = plan_.step >= 0 || plan_.step_in_epoch >= 0;
     plan_.names_loss = loss;
@@ -429,8 +517,14 @@ class Planner {
       eval_ = true;
     }
     if (counter && eval_figure && !own_figure) eval_ = true;
-    if (IsConfiguration()) plan_.tier = Tier::kNone;
+    if (!text_.empty() && IsConfiguration()) plan_.tier = Tier::kNone;
     run_summary_ |= run_total_ && (train_names_ >= 3 || !plan_.has_step);
+    if (base::StartsWith(Message(), "Saving dict for global step")) eval_ = eval_counter_ = true;
+    const bool latency =
+        std::any_of(plan_.fields.begin(), plan_.fields.end(), [](const FieldPlan& field) {
+          return NormalKey(field.key).find("latency") != std::string::npos;
+        });
+    if (latency && !loss) inference_ = true;
     if (run_summary_) summary_ = plan_.sure_summary = true;
     if (inference_) plan_.kind = RecordKind::kInference;
     if (summary_) plan_.kind = RecordKind::kSummary;
@@ -439,12 +533,17 @@ class Planner {
     }
     JudgeContext();
     Identify();
+    const std::string_view line = base::Trim(text_);
+    plan_.box = line.size() > 4 && line.front() == '|' && line.back() == '|' &&
+                plan_.fields.size() == 1 && !plan_.fields[0].key.empty();
+    if (plan_.box && plan_.tier == Tier::kNone) plan_.tier = Tier::kExtra;
     plan_.events = EventReader::MayMatter(text_);
   }
 
   // Code, settings, command lines: many names with words for values.
   bool IsConfiguration() const {
     const std::string_view message = Message();
+    if (IsCode()) return true;
     if (message.find("Namespace(") != std::string_view::npos) return true;
     const std::string_view trimmed = base::Trim(text_);
     if (trimmed.empty()) return true;
@@ -458,6 +557,26 @@ class Planner {
       settings += word.text == "none" || word.text == "false" || word.text == "true";
     }
     return settings >= 2 && !plan_.names_loss;
+  }
+
+  // Source code, a diff, a shell's trace, a request to a web server.
+  bool IsCode() const {
+    const std::string_view text = text_;
+    const auto has = [text](std::string_view what) {
+      return text.find(what) != std::string_view::npos;
+    };
+    if (base::StartsWith(text, "+ ") || base::StartsWith(text, "# ") ||
+        base::StartsWith(text, "// ")) {
+      return true;
+    }
+    const bool diff = (text[0] == '+' || text[0] == '-') && text.substr(1, 4) == "    ";
+    if (diff || has("print(") || has("logger.") || has("logging.info(") || has(" HTTP/1.") ||
+        has(".....")) {
+      return !plan_.bar;
+    }
+    return std::any_of(plan_.fields.begin(), plan_.fields.end(), [](const FieldPlan& field) {
+      return field.key.find('(') != std::string::npos && field.key.find(')') == std::string::npos;
+    });
   }
 
   // Lines that say what the next ones are.
@@ -519,7 +638,8 @@ class Planner {
     size_t names = 0;
     for (const auto& word : scanned_.words) {
       const KeyMeaning meaning = MeaningOf(word.text);
-      counter |= IsCounter(meaning.role);
+      const bool spacy = word.text == "e" && message.find('#') != std::string_view::npos;
+      counter |= IsCounter(meaning.role) || spacy;
       ++names;
     }
     plan_.columns = counter && names >= 2;
@@ -532,6 +652,8 @@ class Planner {
   LinePlan plan_;
   std::vector<size_t> key_at_;
   std::vector<Binding> bindings_;
+  const NamedFormat* format_ = nullptr;
+  std::vector<std::string> names_;
   bool train_key_ = false, eval_counter_ = false, run_summary_ = false, run_total_ = false;
   int train_names_ = 0;
   bool eval_ = false, inference_ = false, summary_ = false;

@@ -54,11 +54,13 @@ struct LinePlan {
   bool sure_summary = false;  // kSummary whatever else is in the log
   bool has_step = false;      // a counter of steps or batches
   bool has_epoch = false;
-  bool bare_step = false;  // "[12]" at the begin, as boosting libraries print it
+  bool has_eval_values = false;  // figures of an evaluation among others
+  bool bare_step = false;        // "[12]" at the begin, as boosting libraries print it
   bool names_loss = false;
   bool bar = false;
   bool bar_epoch = false;                          // the bar's own text names an epoch
   bool repeats_best = false;                       // the next line shows the best step once more
+  bool box = false;                                // a row of a table with one figure a row
   bool events = false;                             // EventReader wants it
   bool begins_eval = false, begins_train = false;  // a line between records that says what follows
   bool columns = false;  // names columns; the numbers of the next lines have no names

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <unordered_set>
 #include <utility>
 
 #include "ingest/log/quantities.h"
@@ -44,7 +45,9 @@ struct Bar {
   bool sure = false;   // that it is, or is not
   double header_at_begin = std::numeric_limits<double>::quiet_NaN();
   double done_epoch = std::numeric_limits<double>::quiet_NaN();  // given already
-  std::vector<HeldRecord> states;                                // until it is sure
+  double done_header = std::numeric_limits<double>::quiet_NaN();
+  double done_total = 0;
+  std::vector<HeldRecord> states;  // until it is sure
 };
 
 struct Stream {
@@ -55,7 +58,16 @@ struct Stream {
   double last_epoch = std::numeric_limits<double>::quiet_NaN();
   double last_step = std::numeric_limits<double>::quiet_NaN();
   uint32_t start = 0;
+  uint64_t drawn_line = 0;  // the pending record's, when more was drawn over it
+  bool has_box = false;
+  HeldRecord box;                       // a table with one figure a row
   std::optional<uint32_t> train_shape;  // of the last record of training
+  std::optional<uint32_t> main_family;  // of the records that go on
+  double main_epoch = std::numeric_limits<double>::quiet_NaN();
+  uint64_t in_epoch = 0;                   // records of it
+  std::optional<uint32_t> summary_family;  // perhaps of whole epochs
+  bool has_summary = false;
+  HeldRecord summary;
   bool has_pending = false;
   HeldRecord pending;
   Bar bar;
@@ -93,11 +105,18 @@ class Progress::Impl {
     if (std::exchange(stream.skip_next, false)) return;
     if (!Known(scratch_.epoch) && !Known(scratch_.step)) return;
     if (plan.bar) return BarState(stream, line);
+    // A line that is drawn again and again is one record an epoch: its last state.
+    const bool redraws = stream.has_pending && stream.drawn_line == line.place.line &&
+                         stream.pending.plan->family == plan.family &&
+                         !(stream.pending.epoch < scratch_.epoch);
+    if (redraws) Forget(&stream);
+    stream.drawn_line = line.redrawn ? line.place.line : 0;
     Candidate(stream, line);
   }
 
   void Other(uint32_t id, uint64_t line) {
     Stream& stream = StreamOf(id);
+    if (stream.has_box && line > stream.box.last_line + 2) EndBox(stream);
     if (stream.has_pending && line > stream.pending.last_line + kJoinLines) Flush(stream);
   }
 
@@ -109,6 +128,7 @@ class Progress::Impl {
 
   void Finish() {
     for (auto& [id, stream] : streams_) {
+      EndBox(stream);
       Flush(stream);
       EndBar(stream);
     }
@@ -167,11 +187,53 @@ class Progress::Impl {
     Hold(&scratch_, Tier::kExtra);
   }
 
+  // "| fps | 141 |": rows between rules are one record.
+  void BoxRow(Stream& stream, const ProgressLine& line) {
+    ReadValues(line, &scratch_);
+    const bool follows = stream.has_box && line.place.line <= stream.box.last_line + 2;
+    if (!follows) EndBox(stream);
+    if (!stream.has_box) {
+      stream.has_box = true;
+      std::swap(stream.box, scratch_);
+      return;
+    }
+    if (std::isnan(stream.box.step)) {
+      stream.box.step = scratch_.step;
+      if (Known(scratch_.step)) {
+        stream.box.place = scratch_.place;
+        stream.box.plan = scratch_.plan;
+      }
+    }
+    Join(&stream.box, scratch_);
+    stream.box.last_line = line.place.line;
+  }
+
+  void EndBox(Stream& stream) {
+    if (!stream.has_box) return;
+    stream.has_box = false;
+    HeldRecord& box = stream.box;
+    if (!Known(box.step) || box.values.size() < 3) return;
+    box.kind = RecordKind::kTrain;
+    box.tier = Tier::kFigures;
+    ++ShapeOf(box.plan->shape).count;
+    Begin(stream, &box);
+  }
+
   void Candidate(Stream& stream, const ProgressLine& line) {
     const LinePlan& plan = *line.plan;
     HeldRecord& record = scratch_;
     record.tier = plan.tier;
+    if (evals_.contains(plan.family)) record.kind = RecordKind::kEval;
     if (MergesWith(stream, record)) {
+      // "step 0: train loss 4.2, val loss 4.3" next to "iter 0: loss 4.25": an evaluation's.
+      if (stream.pending.plan->has_eval_values && !plan.has_eval_values && plan.names_loss &&
+          stream.pending.plan->family != plan.family) {
+        evals_.insert(stream.pending.plan->family);
+        stream.pending.kind = RecordKind::kEval;
+        FlushOne(stream);
+        Candidate(stream, line);
+        return;
+      }
       // The line with the loss is the main one, unless both begin alike.
       if (record.tier > stream.pending.tier && plan.family != stream.pending.plan->family) {
         Forget(&stream);
@@ -223,7 +285,10 @@ class Progress::Impl {
       record->header_epoch = stream.header_epoch;
     }
     stream.eval = false;
-    if (record->tier == Tier::kLoss) stream.train_shape = record->plan->shape;
+    if (record->tier == Tier::kLoss) {
+      stream.train_shape = record->plan->shape;
+      if (Known(record->total)) stream.train_total = record->total;
+    }
     std::swap(stream.pending, *record);
     Remember(&stream);
   }
@@ -293,6 +358,11 @@ class Progress::Impl {
     Bar& bar = stream.bar;
     const bool own_epoch = plan.has_epoch && Known(record.epoch);
     const double epoch = own_epoch ? record.epoch : stream.header_epoch;
+    // The header's epoch is done: what is drawn now is another loop, an evaluation.
+    if (!own_epoch && Known(epoch) && epoch == bar.done_header && record.total != bar.done_total) {
+      ++eval_records_;
+      return;
+    }
     const bool again = record.step < bar.last || record.total != bar.total ||
                        (own_epoch && epoch != bar.epoch) ||
                        (bar.last >= bar.total && Known(epoch) && epoch != bar.epoch);
@@ -318,12 +388,19 @@ class Progress::Impl {
       return;
     }
     if (record.step < bar.total) {
-      if (!bar.sure && bar.states.size() < kMostHeld && !same && record.step > 0)
+      if (!bar.sure && bar.states.size() < kMostHeld && record.step > 0 &&
+          plan.tier == Tier::kLoss) {
+        if (same && !bar.states.empty()) bar.states.pop_back();
         bar.states.push_back(record);
+      }
       return;
     }
     bar.states.clear();
     if (own_epoch && record.epoch == bar.done_epoch) return;
+    if (!own_epoch && Known(epoch)) {
+      bar.done_header = epoch;
+      bar.done_total = record.total;
+    }
     // Drawn several times when it is full: the last one has the most to say.
     if (same && stream.has_pending) Forget(&stream);
     GiveState(stream, &record);
@@ -343,6 +420,60 @@ class Progress::Impl {
     stream.bar.states.clear();
     stream.bar.last = 0;
     stream.bar.total = 0;
+  }
+
+  // A line of another kind behind several records of an epoch, at its end: what the epoch was on
+  // the whole. Sure when the records go on with the next epoch.
+  bool IsEpochSummary(Stream& stream, const HeldRecord& record) {
+    const uint32_t family = record.plan->family;
+    if (summaries_.contains(family)) return true;
+    if (!stream.main_family) {
+      stream.main_family = family;
+      stream.in_epoch = 0;
+    }
+    const bool main = family == *stream.main_family;
+    const double epoch = Known(record.epoch) ? record.epoch : stream.header_epoch;
+    if (main) {
+      const bool goes_on = Known(epoch) && Known(stream.main_epoch) && epoch > stream.main_epoch;
+      if (stream.summary_family && goes_on) {
+        summaries_.insert(*stream.summary_family);
+        stream.has_summary = false;
+      }
+      if (epoch != stream.main_epoch) stream.in_epoch = 0;
+      ++stream.in_epoch;
+      stream.main_epoch = epoch;
+      stream.summary_family.reset();
+      if (stream.has_summary) {
+        stream.has_summary = false;
+        HeldRecord kept = std::move(stream.summary);
+        GiveTrain(stream, &kept);
+      }
+      return false;
+    }
+    const bool at_end = stream.in_epoch >= 2 && Known(epoch) && epoch == stream.main_epoch &&
+                        !(record.step < stream.last_step) && !stream.has_summary;
+    if (at_end) {
+      stream.summary_family = family;
+      stream.summary = record;
+      stream.has_summary = true;
+      return true;
+    }
+    // Another kind of line goes on by itself: the format changed.
+    if (stream.has_summary) {
+      stream.has_summary = false;
+      HeldRecord kept = std::move(stream.summary);
+      GiveTrain(stream, &kept);
+    }
+    stream.main_family = family;
+    stream.main_epoch = epoch;
+    stream.in_epoch = 1;
+    stream.summary_family.reset();
+    return false;
+  }
+
+  void GiveTrain(Stream& stream, HeldRecord* record) {
+    if (record->tier == Tier::kLoss) Promote(*record);
+    Give(stream, record);
   }
 
   void Remember(Stream* stream) {
@@ -373,6 +504,15 @@ class Progress::Impl {
   void FlushOne(Stream& stream) {
     Forget(&stream);
     HeldRecord& record = stream.pending;
+    if (record.kind != RecordKind::kTrain) return Give(stream, &record);
+    if (IsEpochSummary(stream, record)) return;
+    // Counters alone, to which a loss was joined: as sure as the counters are.
+    if (record.plan->tier <= Tier::kCounter && record.tier == Tier::kLoss && !record.header_epoch &&
+        ShapeOf(record.plan->shape).count < 2) {
+      record.tier = Tier::kCounter;
+      if (best_ < Tier::kFigures) Hold(&record, Tier::kCounter);
+      return;
+    }
     if (record.tier < best_ && record.plan->family != best_family_) return;
     if (record.tier == Tier::kLoss) {
       Promote(record);
@@ -524,7 +664,9 @@ class Progress::Impl {
   std::vector<HeldRecord> held_;
   std::vector<LogValue> values_;
   HeldRecord scratch_;
-  Tier best_ = Tier::kNone;  // of the records given
+  std::unordered_set<uint32_t> evals_;      // families of lines that are of evaluations
+  std::unordered_set<uint32_t> summaries_;  // and of whole epochs
+  Tier best_ = Tier::kNone;                 // of the records given
   uint32_t best_family_ = 0;
   uint32_t header_family_ = 0;  // of records whose epoch stands above them
   bool step_level_ = false;     // records of steps were given: those of epochs are summaries

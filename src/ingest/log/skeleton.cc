@@ -38,8 +38,7 @@ void Classify16(const char* bytes, int shift, Classes* classes) {
   add(&classes->exponent, _mm_cmpeq_epi8(lower, _mm_set1_epi8('e')));
   add(&classes->sign, _mm_or_si128(equal('-'), equal('+')));
   add(&classes->space, equal(' '));
-  const __m128i letters =
-      _mm_or_si128(InRange(lower, 'a', 26), _mm_cmplt_epi8(text, _mm_setzero_si128()));
+  const __m128i letters = InRange(lower, 'a', 26);
   add(&classes->word, _mm_or_si128(letters, _mm_or_si128(equal('_'), equal('@'))));
 }
 
@@ -60,7 +59,7 @@ Classes Classify(const char* block) {
     if (lower == 'e') classes.exponent |= bit;
     if (byte == '-' || byte == '+') classes.sign |= bit;
     if (byte == ' ') classes.space |= bit;
-    if ((lower >= 'a' && lower <= 'z') || byte >= 0x80 || byte == '_' || byte == '@') {
+    if ((lower >= 'a' && lower <= 'z') || byte == '_' || byte == '@') {
       classes.word |= bit;
     }
   }

@@ -25,11 +25,19 @@ constexpr Entry kNames[] = {
     {"epoch_idx", Role::kEpoch},
     {"epoch_num", Role::kEpoch},
     {"epoch_number", Role::kEpoch},
-    {"epochs", Role::kEpoch},
     {"pass", Role::kEpoch},
     {"train_epoch", Role::kEpoch},
+    {"epoche", Role::kEpoch},
+    {"epoca", Role::kEpoch},
+    {"época", Role::kEpoch},
+    {"époque", Role::kEpoch},
+    {"эпоха", Role::kEpoch},
+    {"エポック", Role::kEpoch},
+    {"回合", Role::kEpoch},
+    {"周期", Role::kEpoch},
     {"轮", Role::kEpoch},
     {"轮次", Role::kEpoch},
+    {"epochs", Role::kEpochs},
     {"epochs_total", Role::kEpochs},
     {"max_epoch", Role::kEpochs},
     {"max_epochs", Role::kEpochs},
@@ -65,6 +73,9 @@ constexpr Entry kNames[] = {
     {"training_step", Role::kStep},
     {"update", Role::kStep},
     {"updates", Role::kStep},
+    {"episode", Role::kStep},
+    {"イテレーション", Role::kStep},
+    {"ステップ", Role::kStep},
     {"步", Role::kStep},
     {"步数", Role::kStep},
     {"迭代", Role::kStep},
@@ -103,6 +114,10 @@ constexpr Entry kNames[] = {
     {"train_loss", Role::kLoss},
     {"training_loss", Role::kLoss},
     {"xent", Role::kLoss},
+    {"verlust", Role::kLoss},
+    {"perte", Role::kLoss},
+    {"pérdida", Role::kLoss},
+    {"損失", Role::kLoss},
     {"损失", Role::kLoss},
     {"损失值", Role::kLoss},
 
@@ -114,6 +129,8 @@ constexpr Entry kNames[] = {
     {"lr", Role::kLearningRate},
     {"last_lr", Role::kLearningRate},
     {"rate", Role::kLearningRate},
+    {"lernrate", Role::kLearningRate},
+    {"学習率", Role::kLearningRate},
     {"学习率", Role::kLearningRate},
 
     {"clip_grad", Role::kGradNorm},
@@ -126,6 +143,7 @@ constexpr Entry kNames[] = {
     {"loss_scale", Role::kLossScale},
 
     {"batch_cost", Role::kStepTime},
+    {"batch_t", Role::kStepTime},
     {"batch_time", Role::kStepTime},
     {"dt", Role::kStepTime},
     {"elapsed_time_per_iteration", Role::kStepTime},
@@ -150,6 +168,7 @@ constexpr Entry kNames[] = {
     {"data_load_time", Role::kDataTime},
     {"data_loading_time", Role::kDataTime},
     {"data_s", Role::kDataTime},
+    {"data_t", Role::kDataTime},
     {"data_time", Role::kDataTime},
     {"dataload_time", Role::kDataTime},
     {"fetch_time", Role::kDataTime},
@@ -335,6 +354,15 @@ KeyMeaning MeaningOf(std::string_view key) {
       words.push_back(word);
     }
   }
+  for (const auto& [prefix, train] : {std::pair{"训练", true}, {"验证", false}, {"测试", false}}) {
+    if (base::StartsWith(name, prefix) && name.size() > 6) {
+      KeyMeaning rest = MeaningOf(name.substr(6));
+      (train ? rest.train : rest.eval) = true;
+      const bool figure = rest.role == Role::kLoss || rest.role == Role::kMetric;
+      if (rest.eval && figure) rest.role = Role::kEvalMetric;
+      return rest;
+    }
+  }
   std::optional<Role> role = NameRole(name);
   const std::string rest = JoinWords(words);
   if (!role) role = NameRole(rest);
@@ -342,6 +370,9 @@ KeyMeaning MeaningOf(std::string_view key) {
   if ((!role || *role == Role::kOther) && !words.empty()) role = RoleByRule(rest, words);
   if (!role && (meaning.train || meaning.eval)) role = Role::kMetric;
   meaning.role = role.value_or(Role::kOther);
+  // What was best so far is no figure of this line.
+  if (Has(words, "best") || Has(words, "lowest") || Has(words, "highest"))
+    meaning.role = Role::kOther;
   const bool figure = meaning.role == Role::kLoss || meaning.role == Role::kLossPart ||
                       meaning.role == Role::kMetric;
   if (meaning.eval && figure) meaning.role = Role::kEvalMetric;
