@@ -48,5 +48,11 @@ void FeedEnvironment(std::string_view bytes);
 void FeedProc(std::string_view bytes);
 void FeedHost(std::string_view bytes);
 void FeedNvmlText(std::string_view bytes);
+void FeedLogDecoder(std::string_view bytes);
+void FeedLogSplitter(std::string_view bytes);
+void FeedLogWrapper(std::string_view bytes);
+void FeedLogPrefix(std::string_view bytes);
+void FeedLogEngine(std::string_view bytes);
+void FeedLogFormat(std::string_view bytes);
 
 }  // namespace epochmeter::fuzz

@@ -36,6 +36,12 @@ std::span<const Target> Targets() {
       Target{"proc", "texts of /proc and /sys", FeedProc},
       Target{"host", "a machine's /proc and /sys, read by every host source and check", FeedHost},
       Target{"nvml_text", "texts that a driver's library writes into our buffers", FeedNvmlText},
+      Target{"log_decoder", "a log in any encoding, as text", FeedLogDecoder},
+      Target{"log_splitter", "text with carriage returns, backspaces and colours", FeedLogSplitter},
+      Target{"log_wrapper", "lines behind marks of runtimes and launchers", FeedLogWrapper},
+      Target{"log_prefix", "stamps, levels and named numbers of lines", FeedLogPrefix},
+      Target{"log_engine", "a training log, up to its summary", FeedLogEngine},
+      Target{"log_format", "a file of formats/", FeedLogFormat},
   };
   return kTargets;
 }
