@@ -124,6 +124,7 @@ class EventReader::Impl : public EventContext {
     uint64_t families = Anchors().Find(line.text);
     if (IsGlogWarning(line.text)) families |= kNotes;
     if ((families & kNotes) != 0) post_mortem_.Line(line);
+    if (IsProse(line.text)) return false;
     bool claimed = false;
     while (families != 0 && !claimed) {
       const auto family = static_cast<size_t>(std::countr_zero(families));

@@ -64,7 +64,21 @@ TEST(Events, EachSentenceHasItsKind) {
       {"run.sh: line 9: 4242 Segmentation fault      (core dumped) python x.py", "fatal_signal@1"},
       {"Segmentation fault (core dumped)", "fatal_signal@1"},
       {"Fatal Python error: Bus error", "fatal_signal@1"},
+      {"slurmstepd: error: Job 71 exceeded memory limit (9000 > 8000), being killed",
+       "oom_kill_host@1"},
+      {"slurmstepd: error: Exceeded step memory limit at some point.", "oom_kill_host@1"},
+      {"mxnet.base.MXNetError: [07:08:09] src/storage/pooled.h:143: cudaMalloc retry failed: out "
+       "of "
+       "memory",
+       "oom_gpu@1"},
+      {"F0506 07:08:09.1 99 syncedmem.cpp:71] Check failed: error == cudaSuccess (2 vs. 0)  out of "
+       "memory",
+       "oom_gpu@1"},
       // schedulers and launchers
+      {"srun: error: n01: task 0: Segmentation fault (core dumped)", "fatal_signal@1"},
+      {"srun: error: n01: tasks 0-3: Exited with exit code 1", "exitcode@1"},
+      {"Container rank 6 status failed cmd ['python', '-u', 't.py'] code 1 log log/workerlog.6",
+       "exitcode@1"},
       {"slurmstepd: error: *** JOB 9 ON n01 CANCELLED AT 2024-05-06T07:08:09 DUE TO PREEMPTION ***",
        "slurm_cancelled@1"},
       {"=>> PBS: job killed: walltime 3612 exceeded limit 3600", "time_limit@1"},
@@ -92,6 +106,11 @@ TEST(Events, EachSentenceOfDevicesAndWorkersHasItsKind) {
       {"RuntimeError: CUDA error: device-side assert triggered", "cuda_error@1"},
       {"OSError: (External) CUDA error(700), an illegal memory access was encountered. ",
        "cuda_error@1"},
+      {"RuntimeError: CUDA driver error: an illegal memory access was encountered", "cuda_error@1"},
+      {"  what():  CUDA error: an illegal memory access was encountered", "cuda_error@1"},
+      {"F0506 07:08:09.1 99 math.cu:28] Check failed: error == cudaSuccess (77 vs. 0)  an illegal "
+       "memory access was encountered",
+       "cuda_error@1"},
       {"RuntimeError: cuDNN error: CUDNN_STATUS_EXECUTION_FAILED", "cuda_error@1"},
       {"/x/native/cuda/Indexing.cu:1292: indexSelectLargeIndex: block: [17,0,0], thread: [96,0,0] "
        "Assertion `srcIndex < srcSelectDimSize` failed.",
@@ -113,6 +132,11 @@ TEST(Events, EachSentenceOfDevicesAndWorkersHasItsKind) {
        "dataloader_worker@1"},
       {"RuntimeError: DataLoader worker (pid(s) 71, 72) exited unexpectedly",
        "dataloader_worker@1"},
+      {"ERROR: Unexpected bus error encountered in worker. This might be caused by insufficient "
+       "shared memory (shm).",
+       "dataloader_worker@1"},
+      {"tensorflow.python.framework.errors_impl.DataLossError: corrupted record at 71",
+       "data_error@1"},
       {"KeyError: Caught KeyError in DataLoader worker process 3.", "dataloader_worker@1"},
       {"[2024/05/06 07:08:09] ppocr ERROR: When parsing line train/a_1.jpg\tlabel", "data_error@1"},
       {"PIL.UnidentifiedImageError: cannot identify image file '/data/x/7.png'", "data_error@1"},
@@ -126,6 +150,12 @@ TEST(Events, EachSentenceOfDevicesAndWorkersHasItsKind) {
       {"^CKeyboardInterrupt", "keyboard_interrupt@1"},
       {"Epoch 00012: early stopping", "early_stopping@1"},
       {"INFO: Early stopping triggered at epoch 41", "early_stopping@1"},
+      {"Early stopping: val_loss did not improve for 5 epochs", "early_stopping@1"},
+      {"EarlyStopping: Training stopped early as no improvement observed in last 50 epochs.",
+       "early_stopping@1"},
+      {"Monitored metric val_loss did not improve in the last 3 records. Best score: 0.100. "
+       "Signaling Trainer to stop.",
+       "early_stopping@1"},
       {"[2024/05/06 07:08:09] ppcls INFO: train with paddle 2.5.1 and device Place(gpu:0)",
        "run_start@1"},
       {"[INFO|trainer.py:9] 2024-05-06 07:08:09,100 >>   Total optimization steps = 900",
@@ -141,10 +171,15 @@ TEST(Events, CodeHelpAndSettingsAreNone) {
            "+        print(\"Traceback (most recent call last):\")",
            "    raise RuntimeError('CUDA out of memory. Try a smaller batch')",
            "    except torch.cuda.OutOfMemoryError as e:",
+           "# RuntimeError: CUDA error: an illegal memory access was encountered",
+           "| RuntimeError: CUDA error: out of memory | use a smaller batch |",
+           "* torch.cuda.OutOfMemoryError: CUDA out of memory.",
+           "   // RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB",
            "If you get CUDA out of memory, use --batch_size 8",
            "  --early_stopping PATIENCE   stop when nothing improves",
            "Will use valid_rmse for early stopping.",
            "early_stopping: EarlyStopping(patience=5)",
+           "Using early stopping after 10 rounds without progress",
            "Early stopping, best iteration is:",
            "except KeyboardInterrupt:",
            "        # the worker is Killed by the scheduler",
@@ -245,6 +280,15 @@ TEST(Events, TheKernelsLinesOfOneKillAreOneEvent) {
   EXPECT_EQ(FindText(kill, "process"), "python");
   EXPECT_EQ(FindInt(kill, "pid"), 71);
   EXPECT_EQ(FindInt(kill, "anonymous_bytes"), kMiB);
+}
+
+TEST(Events, SlurmsLinesOfOneKillAreOneEvent) {
+  const EventsOf events(
+      "slurmstepd: error: Job 71 exceeded memory limit (9000 > 8000), being killed\n"
+      "slurmstepd: error: Exceeded job memory limit\n");
+  EXPECT_EQ(events.Kinds(), "oom_kill_host@1");
+  EXPECT_EQ(FindInt(events.First("oom_kill_host"), "used_bytes"), 9000 * 1024);
+  EXPECT_EQ(FindInt(events.First("oom_kill_host"), "limit_bytes"), 8000 * 1024);
 }
 
 TEST(Events, ATimedOutCollectiveNamesTheRankThatDidNotCome) {

@@ -62,7 +62,10 @@ RootCauseFinder::Weight RootCauseFinder::WeightOf(const LogEvent& event) {
   if (IsPython(event)) {
     const string_view type = FindText(event, "type");
     if (FindInt(event, "logged")) return Weight::kNone;
-    if (base::EndsWith(type, "ChildFailedError")) return Weight::kConfirms;
+    for (const string_view launcher :
+         {"ChildFailedError", "CalledProcessError", "ProcessExitedException"}) {
+      if (base::EndsWith(type, launcher)) return Weight::kConfirms;
+    }
     if (type.empty() || base::EndsWith(type, "SignalException")) return Weight::kFollows;
     return SaysOtherIsGone(FindText(event, "message")) ? Weight::kFollows : Weight::kCause;
   }

@@ -30,24 +30,32 @@ bool ReadAssert(const EventLine& line, EventContext& context) {
   return true;
 }
 
+// What the runtime called the error; empty when the line reports none.
+string_view ErrorIn(string_view text) {
+  for (const string_view mark :
+       {"Error: CUDA error: ", "Error: CUDA driver error: ", "what():  CUDA error: ",
+        "terminated with exception: CUDA error: "}) {
+    if (const auto rest = After(text, mark)) return *rest;
+  }
+  if (base::StartsWith(text, "CUDA error: ")) return *After(text, "CUDA error: ");
+  // MXNet and Caffe: "Check failed: error == cudaSuccess (77 vs. 0)  an illegal memory access ..."
+  if (Contains(text, "Check failed: ") && Contains(text, "cudaSuccess")) {
+    return After(text, " vs. 0)").value_or("");
+  }
+  const bool cudnn = Contains(text, "Error: cuDNN error: ") || Contains(text, "CUDNN error(") ||
+                     Contains(text, "Could not create cudnn handle: ");
+  return cudnn && Contains(text, "CUDNN_STATUS_") ? text.substr(text.find("CUDNN_STATUS_")) : "";
+}
+
 bool ReadError(const EventLine& line, EventContext& context) {
-  const string_view text = line.text;
-  string_view what;
-  if (const auto rest = After(text, "Error: CUDA error: ")) what = *rest;
-  if (what.empty() && base::StartsWith(text, "CUDA error: ")) what = *After(text, "CUDA error: ");
-  std::optional<int64_t> code;
-  if (what.empty() && Contains(text, "CUDA error(")) {  // Paddle
-    code = IntAfter(text, "CUDA error(");
-    if (code) what = After(text, "), ").value_or("");
-  }
-  if (what.empty() && Contains(text, "CUDNN_STATUS_") &&
-      (Contains(text, "Error: cuDNN error: ") || Contains(text, "CUDNN error("))) {
-    what = text.substr(text.find("CUDNN_STATUS_"));
-  }
+  string_view what = ErrorIn(line.text);
+  // Paddle: "(External) CUDA error(700), an illegal memory access was encountered."
+  const auto code = IntAfter(line.text, "CUDA error(");
+  if (what.empty() && code) what = After(line.text, "), ").value_or("");
   if (what.empty()) return false;
   LogEvent event = MakeEvent("cuda_error", line);
   AddNumber(&event, "code", code);
-  AddText(&event, "error", CutText(what.substr(0, what.find_first_of(".\n(")), 120));
+  AddText(&event, "error", CutText(what.substr(0, what.find_first_of(".(")), 120));
   context.Emit(std::move(event));
   return true;
 }
@@ -56,7 +64,8 @@ bool Read(const EventLine& line, EventContext& context) {
   return ReadAssert(line, context) || ReadError(line, context);
 }
 
-constexpr auto kAnchors = std::to_array<string_view>({"Assertion", "CUDAerror", "CUDNNSTATUS"});
+constexpr auto kAnchors = std::to_array<string_view>(
+    {"Assertion", "CUDAerror", "CUDAdrivererror", "CUDNNSTATUS", "cudaSuccess"});
 
 }  // namespace
 

@@ -18,7 +18,7 @@ constexpr auto kReports = std::to_array<string_view>(
     {"ERROR: When parsing line ", "UnidentifiedImageError: cannot identify image file ",
      "OSError: image file is truncated", "ignoring corrupt image/label",
      "Ignoring corrupted image and/or label", "Corrupt JPEG data: ", "Premature end of JPEG file",
-     "libpng error: "});
+     "libpng error: ", "DataLossError: corrupted record at ", "DATA_LOSS: corrupted record at "});
 
 // A word with a slash or the end of a file's name.
 string_view PathIn(string_view text) {
@@ -55,7 +55,7 @@ bool Read(const EventLine& line, EventContext& context) {
 
 constexpr auto kAnchors = std::to_array<string_view>(
     {"Whenparsingline", "cannotidentifyimagefile", "imagefileistruncated", "gnoringcorrupt",
-     "CorruptJPEGdata", "PrematureendofJPEG", "libpngerror"});
+     "CorruptJPEGdata", "PrematureendofJPEG", "libpngerror", "corruptedrecordat"});
 
 }  // namespace
 

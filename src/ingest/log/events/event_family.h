@@ -40,6 +40,7 @@ class EventBlock {
 // What families remember of a stream from line to line.
 struct EventMemory {
   uint64_t kernel_kill_line = 0;  // of the last "oom-kill:" line; 0: none
+  uint64_t slurm_kill_line = 0;   // of the last "exceeded memory limit"
   uint64_t traceback_line = 0;    // of the last traceback
   std::string_view chain;         // how the next traceback hangs on it: "cause", "context"
   uint32_t peers_not_ready = 0;   // lines of waiting, in a row

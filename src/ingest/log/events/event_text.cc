@@ -79,6 +79,15 @@ string_view MessageOf(string_view text) {
   return base::Trim(text.substr(std::min(at, text.size())));
 }
 
+bool IsProse(string_view text) {
+  text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
+  if (text.size() < 2) return false;
+  if (string_view("#>|`\"'").find(text[0]) != string_view::npos) return true;
+  if (text[0] == '/' && text[1] == '/') return true;
+  return string_view("+-*").find(text[0]) != string_view::npos &&
+         (text[1] == ' ' || text[1] == '\t');
+}
+
 bool IsGlogWarning(string_view text) {
   if (text.size() < 24 || text[0] != 'W' || !IsDigit(text[1])) return false;
   const size_t close = text.substr(0, 200).find("] ");

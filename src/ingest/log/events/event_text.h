@@ -25,6 +25,8 @@ std::string_view Between(std::string_view text, std::string_view begin, std::str
 // The message of a line: without stamp, level and logger.
 std::string_view MessageOf(std::string_view text);
 
+// A line of code, of a diff, of a list or a quotation: it speaks of events, it reports none.
+bool IsProse(std::string_view text);
 // "W0310 00:50:21.207461   900 device_context.cc:362] Please NOTE ..."
 bool IsGlogWarning(std::string_view text);
 

@@ -56,6 +56,21 @@ bool ReadScript(const EventLine& line, EventContext& context) {
   return false;
 }
 
+// "srun: error: n01: task 0: Segmentation fault". Its "Killed" only repeats what Slurm did.
+bool ReadSrun(const EventLine& line, EventContext& context) {
+  const auto rest = After(line.text, "srun: error: ");
+  if (!rest) return false;
+  for (const ShellWord& word : kWords) {
+    if (word.signal == 9 || !Contains(*rest, word.word)) continue;
+    LogEvent event = ShellEvent(word, line);
+    AddText(&event, "node", rest->substr(0, rest->find(':')));
+    AddNumber(&event, "task", IntAfter(*rest, ": task "));
+    context.Emit(std::move(event));
+    return true;
+  }
+  return false;
+}
+
 // "[1]+  Killed                  python train.py", "[1]    4711 killed     python train.py"
 bool ReadJob(const EventLine& line, EventContext& context) {
   string_view text = line.text;
@@ -83,7 +98,7 @@ bool Read(const EventLine& line, EventContext& context) {
     context.Emit(ShellEvent(word, line));
     return true;
   }
-  return ReadScript(line, context) || ReadJob(line, context);
+  return ReadScript(line, context) || ReadJob(line, context) || ReadSrun(line, context);
 }
 
 constexpr auto kAnchors =

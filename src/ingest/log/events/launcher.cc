@@ -119,13 +119,32 @@ bool ReadExit(const EventLine& line, EventContext& context) {
   return true;
 }
 
-bool Read(const EventLine& line, EventContext& context) {
-  return ReadTorchrun(line, context) || ReadExit(line, context);
+// "Container rank 6 status failed cmd [...] code 1 log log/workerlog.6"; of old: "ABORT!!! Out of
+// all 8 trainers, the trainer process with rank=[2, 3] was aborted."
+bool ReadPaddle(const EventLine& line, EventContext& context) {
+  const string_view text = line.text;
+  LogEvent event = MakeEvent("exitcode", line);
+  const size_t code = text.rfind("] code ");
+  if (Contains(text, "Container rank ") && code != string_view::npos) {
+    AddNumber(&event, "rank", IntAfter(text, "Container rank "));
+    AddNumber(&event, "code", IntAfter(text.substr(code), "code "));
+    AddText(&event, "log", WordAfter(text.substr(code), " log ", ","));
+  } else if (Contains(text, "ABORT!!! Out of all ")) {
+    AddText(&event, "ranks", Between(text, "with rank=[", "]", 200));
+  } else {
+    return false;
+  }
+  context.Emit(std::move(event));
+  return true;
 }
 
-constexpr auto kAnchors =
-    std::to_array<string_view>({"ChildFailedError", "exitcodepid", "exitswithreturncode",
-                                "mpirunnoticedthatprocessrank", "Exitedwithexitcode"});
+bool Read(const EventLine& line, EventContext& context) {
+  return ReadTorchrun(line, context) || ReadExit(line, context) || ReadPaddle(line, context);
+}
+
+constexpr auto kAnchors = std::to_array<string_view>(
+    {"ChildFailedError", "exitcodepid", "exitswithreturncode", "mpirunnoticedthatprocessrank",
+     "Exitedwithexitcode", "Containerrank", "ABORTOutofall"});
 
 }  // namespace
 

@@ -107,6 +107,11 @@ bool OfDevice(string_view text) {
   if (Contains(text, "failed to allocate") && Contains(text, "CUDA_ERROR_OUT_OF_MEMORY")) {
     return true;
   }
+  if (Contains(text, "Check failed: ") && Contains(text, "cudaSuccess") &&
+      Contains(text, "out of memory")) {
+    return true;  // MXNet and Caffe
+  }
+  if (Contains(text, "cudaMalloc retry failed: out of memory")) return true;  // MXNet
   if (Contains(text, "OOM when allocating tensor with shape")) return true;
   if (Contains(text, "Error: CUDA error: CUBLAS_STATUS_ALLOC_FAILED")) return true;
   return Contains(text, "RESOURCE_EXHAUSTED: ") && Contains(text, "Error: RESOURCE_EXHAUSTED: ") &&

@@ -77,21 +77,37 @@ bool ReadKernel(const EventLine& line, EventContext& context) {
   return true;
 }
 
+// Slurm of old: "Job 71 exceeded memory limit (9000 > 8000), being killed", then "Exceeded job
+// memory limit".
+bool ReadOldSlurm(const EventLine& line, EventContext& context) {
+  const string_view text = line.text;
+  EventMemory& memory = context.memory();
+  const auto used = IntAfter(text, " exceeded memory limit (");
+  const bool told =
+      memory.slurm_kill_line != 0 && line.place.line - memory.slurm_kill_line <= kSameKillLines;
+  if (!used && !(Contains(text, "error: Exceeded ") && Contains(text, " memory limit")))
+    return false;
+  if (!used && told) return true;
+  memory.slurm_kill_line = line.place.line;
+  LogEvent event = MakeEvent("oom_kill_host", line);
+  if (used) {
+    AddText(&event, "step", WordAfter(text, "error: Job ", ","));
+    AddNumber(&event, "used_bytes", KilobytesAfter(text, " exceeded memory limit ("));
+    AddNumber(&event, "limit_bytes", KilobytesAfter(text, " > "));
+  }
+  context.Emit(std::move(event));
+  return true;
+}
+
 bool ReadSlurm(const EventLine& line, EventContext& context) {
   const string_view text = line.text;
-  const bool detected = Contains(text, "Detected ") &&
-                        (Contains(text, "oom-kill event") || Contains(text, "oom_kill event"));
-  const bool exceeded =
-      Contains(text, "error: Exceeded ") && Contains(text, " memory limit at some point");
-  if (!detected && !exceeded) return false;
+  if (!Contains(text, "Detected ")) return ReadOldSlurm(line, context);
+  if (!Contains(text, "oom-kill event") && !Contains(text, "oom_kill event")) return false;
   LogEvent event = MakeEvent("oom_kill_host", line);
   AddNumber(&event, "kills", IntAfter(text, "Detected "));
-  AddText(&event, "step", base::Trim(WordAfter(text, "StepId=", ",;")));
-  if (FindText(event, "step").ends_with('.')) {
-    auto& step = std::get<std::string>(event.numbers.back().value);
-    step.pop_back();
-  }
-  AddText(&event, "cgroup", detected ? string_view() : string_view("step"));
+  string_view step = WordAfter(text, "StepId=", ",;");
+  while (!step.empty() && step.back() == '.') step.remove_suffix(1);
+  AddText(&event, "step", step);
   context.Emit(std::move(event));
   return true;
 }
@@ -127,7 +143,7 @@ bool Read(const EventLine& line, EventContext& context) {
 
 constexpr auto kAnchors =
     std::to_array<string_view>({"oomkillconstraint", "Killedprocess", "oomkillevent",
-                                "memorylimitatsomepoint", "OutOfMemory", "OOMKilled"});
+                                "exceededmemorylimit", "memorylimit", "OutOfMemory", "OOMKilled"});
 
 }  // namespace
 

@@ -14,6 +14,12 @@ using std::string_view;
 // PyTorch: "RuntimeError: DataLoader worker (pid(s) 71, 72) exited unexpectedly", "DataLoader
 // worker (pid 71) is killed by signal: Killed."
 bool ReadDeath(const EventLine& line, EventContext& context) {
+  if (Contains(line.text, "Unexpected bus error encountered in worker")) {
+    LogEvent event = MakeEvent("dataloader_worker", line);
+    AddText(&event, "reason", "Bus error");
+    context.Emit(std::move(event));
+    return true;
+  }
   const auto rest = After(line.text, "DataLoader worker (pid");
   if (!rest) return false;
   const bool killed = Contains(*rest, "is killed by signal: ");
@@ -48,7 +54,7 @@ bool Read(const EventLine& line, EventContext& context) {
   return ReadDeath(line, context) || ReadException(line, context);
 }
 
-constexpr auto kAnchors = std::to_array<string_view>({"DataLoaderworker"});
+constexpr auto kAnchors = std::to_array<string_view>({"DataLoaderworker", "Unexpectedbuserror"});
 
 }  // namespace
 
