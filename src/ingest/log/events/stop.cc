@@ -24,7 +24,7 @@ bool ReadInterrupt(const EventLine& line, EventContext& context) {
 bool SaysStopped(string_view rest, bool begins_line) {
   constexpr auto kBegins =
       std::to_array<string_view>({" triggered", " at epoch ", " at step ", " at iteration ",
-                                  " after ", ": stop training", ": training stopped early"});
+                                  ": stop training", ": training stopped early"});
   const auto begins = [rest](string_view words) { return base::StartsWith(rest, words); };
   return std::any_of(kBegins.begin(), kBegins.end(), begins) ||
          (begins(": ") && Contains(rest, "did not improve")) || (begins_line && begins(" after "));
