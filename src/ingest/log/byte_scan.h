@@ -100,6 +100,20 @@ inline size_t AsciiLength(std::string_view text) {
   return at;
 }
 
+// The first quote or backslash from `at` on, else the end.
+inline size_t FindQuote(std::string_view text, size_t at) {
+#if defined(__SSE2__)
+  for (; at + 16 <= text.size(); at += 16) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(text.data() + at));
+    const int found = _mm_movemask_epi8(_mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('"')),
+                                                     _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\'))));
+    if (found != 0) return at + static_cast<size_t>(std::countr_zero(static_cast<unsigned>(found)));
+  }
+#endif
+  while (at < text.size() && text[at] != '"' && text[at] != '\\') ++at;
+  return at;
+}
+
 // The first byte that is no NUL, else the end.
 inline const char* SkipNuls(const char* at, const char* end) {
   for (; end - at >= 8; at += 8) {

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/strings.h"
+#include "ingest/log/byte_scan.h"
 
 namespace epochmeter::ingest::log {
 namespace {
@@ -60,8 +61,8 @@ size_t ReadString(std::string_view text, size_t at, std::string& out) {
   constexpr std::string_view kTo = "\"\\/\b\f\n\r\t";
   out.clear();
   while (true) {
-    const size_t next = text.find_first_of("\"\\", at);
-    if (next == std::string_view::npos) return 0;
+    const size_t next = FindQuote(text, at);
+    if (next == text.size()) return 0;
     out.append(text, at, next - at);
     if (text[next] == '"') return next + 1;
     if (next + 1 == text.size()) return 0;

@@ -42,7 +42,7 @@ uint64_t TextHash(std::string_view text) {
 
 }  // namespace
 
-WrapperMark LearnedWrappers::Read(std::string_view text) const {
+WrapperMark LearnedWrappers::Read(std::string_view text) {
   if (!any_) return {};
   if (Knows(WrapperKind::kTime)) {
     const WrapperMark time = ReadTimeMark(text);
@@ -53,8 +53,16 @@ WrapperMark LearnedWrappers::Read(std::string_view text) const {
   if (mark.kind == WrapperKind::kIndex) {
     return (text[0] == '[') == brackets_ ? mark : WrapperMark{};
   }
-  const bool fits = std::find(forms_.begin(), forms_.end(), FormOf(mark.source)) != forms_.end();
-  return fits || mark.kind == WrapperKind::kTime ? mark : WrapperMark{};
+  return mark.kind == WrapperKind::kTime || Fits(mark.source) ? mark : WrapperMark{};
+}
+
+bool LearnedWrappers::Fits(std::string_view name) {
+  if (std::find(names_.begin(), names_.end(), name) != names_.end()) return true;
+  if (std::find(forms_.begin(), forms_.end(), FormOf(name)) == forms_.end()) return false;
+  constexpr size_t kMostKnown = 32;
+  if (names_.size() == kMostKnown) names_.clear();
+  names_.emplace_back(name);
+  return true;
 }
 
 void WrapperLearner::See(const WrapperMark& mark, std::string_view text) {

@@ -17,15 +17,18 @@ namespace epochmeter::ingest::log {
 class LearnedWrappers {
  public:
   // The mark at the begin of a text, if its kind was proven and its name fits those seen.
-  WrapperMark Read(std::string_view text) const;
+  WrapperMark Read(std::string_view text);
   bool Knows(WrapperKind kind) const { return known_[static_cast<size_t>(kind)]; }
   bool any() const { return any_; }
 
  private:
   friend class WrapperLearner;
   std::array<bool, kWrapperKinds> known_{};
+  bool Fits(std::string_view name);
+
   bool any_ = false;
   bool brackets_ = false;           // of indexes: "[3] "
+  std::vector<std::string> names_;  // bounded: those asked for last
   std::vector<std::string> forms_;  // of names, digits masked
 };
 

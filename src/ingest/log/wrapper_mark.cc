@@ -5,7 +5,6 @@
 #include <array>
 
 #include "base/strings.h"
-#include "ingest/log/stamp_text.h"
 #include "ingest/wall_time.h"
 
 namespace epochmeter::ingest::log {
@@ -61,6 +60,7 @@ size_t OutputEnd(std::string_view text, size_t at, bool* error_stream) {
 
 // "[1,0]<stderr>:" of Open MPI, "[prterun-node-1@1,0]<stderr>: " of its launcher since version 5.
 WrapperMark ReadMpi(std::string_view text, size_t begin) {
+  if (IsDigit(At(text, begin + 1)) && At(text, RunEnd(text, begin + 1, IsDigit)) != ',') return {};
   const size_t close = text.substr(begin, kMostToken).find("]<std");
   const size_t comma = text.substr(begin, kMostToken).find(',');
   if (close == std::string_view::npos || comma == std::string_view::npos || comma > close)
@@ -244,7 +244,7 @@ WrapperMark ReadName(std::string_view text) {
   }
   const size_t end = RunEnd(text, begin, IsName);
   const std::string_view name = text.substr(begin, end - begin);
-  if (begin > 0 || name.size() < 2) return {};
+  if (begin > 0 || name.size() < 2 || (At(text, end) != ':' && At(text, end) != ' ')) return {};
   const bool digit = std::any_of(name.begin(), name.end(), IsDigit);
   if (At(text, end) == ':' && EndsOrSpace(text, end + 1) && (digit || name == "localhost") &&
       name.find('_') == std::string_view::npos) {
@@ -269,16 +269,15 @@ WrapperMark ReadBracketIndex(std::string_view text) {
 }  // namespace
 
 WrapperMark ReadSureMark(std::string_view text) {
-  if (text.size() < 6) return {};
+  if (!MayHaveSureMark(text)) return {};
   const char first = text[0];
   if (first == '[') {
     if (text[1] == 'p' && base::StartsWith(text, "[pod/")) return ReadPod(text);
     if (IsDigit(text[1]) || base::StartsWith(text, "[prte")) return ReadMpi(text, 0);
-    return IsLetter(text[1]) ? ReadRankTag(text) : WrapperMark{};
+    return ReadRankTag(text);
   }
   if (first == '(') return ReadRay(text);
-  if (IsDigit(first)) return text[4] == '-' ? ReadMarkWithIsoTime(text) : WrapperMark{};
-  if (text[3] != ' ' || !IsLetter(first)) return {};
+  if (IsDigit(first)) return ReadMarkWithIsoTime(text);
   if (const size_t end = SyslogTimeEnd(text); end > 0) return ReadSyslogName(text, end);
   const WrapperMark mark = ReadMpiWithTime(text);
   return mark.kind != WrapperKind::kNone ? mark : ReadSyslogFull(text);
@@ -293,7 +292,7 @@ WrapperMark ReadTimeMark(std::string_view text) {
 }
 
 WrapperMark ReadLikelyMark(std::string_view text) {
-  if (text.empty()) return {};
+  if (text.empty() || static_cast<signed char>(text[0]) < ' ') return {};
   if (text[0] == '[') return ReadBracketIndex(text);
   if (IsDigit(text[0]) && At(text, 4) == '-') {
     size_t digits = 0;
@@ -306,24 +305,48 @@ WrapperMark ReadLikelyMark(std::string_view text) {
   return ReadName(text);
 }
 
+// Only forms that have year and zone: ISO 8601, also with a space before time and "UTC".
 std::optional<int64_t> MarkWallNs(std::string_view stamp) {
-  RawStamp raw;
-  if (ReadStampAt(stamp, 0, raw) == 0) return std::nullopt;
-  if (raw.unix_ns) return raw.unix_ns;
-  if (!raw.year || !raw.month || !raw.day || !raw.of_day_ns || !raw.offset_s) return std::nullopt;
-  const std::optional<int64_t> day = DayNs(*raw.year, *raw.month, *raw.day);
-  if (!day) return std::nullopt;
-  return *day + *raw.of_day_ns - *raw.offset_s * 1'000'000'000;
+  constexpr std::string_view kForm = "dddd-dd-dd?dd:dd:dd";
+  constexpr int64_t kSecondNs = 1'000'000'000;
+  if (stamp.size() <= kForm.size()) return std::nullopt;
+  for (size_t i = 0; i < kForm.size(); ++i) {
+    const char form = kForm[i];
+    if (form == 'd' ? !IsDigit(stamp[i]) : form != '?' && form != stamp[i]) return std::nullopt;
+  }
+  const auto two = [](std::string_view text, size_t at) {
+    return (text[at] - '0') * 10 + (text[at + 1] - '0');
+  };
+  const auto day_ns = DayNs(two(stamp, 0) * 100 + two(stamp, 2), two(stamp, 5), two(stamp, 8));
+  if (!day_ns) return std::nullopt;
+  const int seconds = (two(stamp, 11) * 60 + two(stamp, 14)) * 60 + two(stamp, 17);
+  int64_t ns = *day_ns + seconds * kSecondNs;
+  size_t at = kForm.size();
+  if (stamp[at] == '.' || stamp[at] == ',') {
+    int64_t unit = kSecondNs;
+    for (++at; at < stamp.size() && IsDigit(stamp[at]); ++at)
+      ns += (stamp[at] - '0') * (unit /= 10);
+  }
+  const std::string_view zone = stamp.substr(at);
+  if (zone == "Z" || zone == " UTC") return ns;
+  if (zone.size() < 5 || zone.size() > 6 || (zone[0] != '+' && zone[0] != '-')) return std::nullopt;
+  const int ahead_minutes = two(zone, 1) * 60 + two(zone, zone.size() - 2);
+  return ns + (zone[0] == '-' ? 1 : -1) * ahead_minutes * (60 * kSecondNs);
 }
 
 std::string_view WithoutRayRepeats(std::string_view text) {
+  constexpr std::string_view kBegin = " [repeated ";
   constexpr std::string_view kEnd = "x across cluster]";
-  const size_t end = text.rfind(kEnd);
-  if (end == std::string_view::npos) return text;
-  const size_t begin = text.rfind(" [repeated ", end);
-  const bool digits = begin != std::string_view::npos && begin + 11 < end &&
-                      RunEnd(text, begin + 11, IsDigit) == end;
-  return digits ? text.substr(0, begin) : text;
+  constexpr size_t kMostTail = 400;  // the first time its explanation follows
+  if (text.size() < kBegin.size() + kEnd.size() + 1) return text;
+  if (text.back() != ']' && text.back() != ')') return text;
+  const size_t from = text.size() - std::min(text.size(), kMostTail);
+  const size_t begin = text.find(kBegin, from);
+  if (begin == std::string_view::npos) return text;
+  const size_t digits = begin + kBegin.size();
+  const size_t end = RunEnd(text, digits, IsDigit);
+  const bool whole = end > digits && text.substr(end, kEnd.size()) == kEnd;
+  return whole ? text.substr(0, begin) : text;
 }
 
 }  // namespace epochmeter::ingest::log

@@ -36,6 +36,24 @@ struct WrapperMark {
   bool partial = false;  // the next line of the same output stream goes on with this one
 };
 
+// False for nearly all lines without such a mark, by a look at a few bytes.
+inline bool MayHaveSureMark(std::string_view text) {
+  if (text.size() < 6) return false;
+  const char first = text[0];
+  if (first == '[') {
+    const char next = text[1];
+    const bool index = next >= '0' && next <= '9' &&
+                       (text[2] == ',' || text[3] == ',' || text[4] == ',' || text[5] == ',');
+    return index || next == 'p' || next == 'r' || next == 'd' || next == 't' || next == 'w' ||
+           next == 'a';
+  }
+  if (first == '(') return true;
+  if (text.size() < 16) return false;
+  if (first >= '0' && first <= '9') return text[4] == '-' && text[10] == 'T';
+  const bool day = text[6] == ' ' || text[7] == ' ' || text[8] == '-';
+  return first >= 'A' && first <= 'W' && text[3] == ' ' && day;
+}
+
 // A mark that is known by its look, else kNone.
 WrapperMark ReadSureMark(std::string_view text);
 // What may be a mark of one of the other kinds, else kNone.

@@ -37,12 +37,11 @@ class WrapperReader::Channel : public SegmentSink {
 
 // Keeps the room of its texts.
 void WrapperReader::Line::Clear() {
-  Line empty;
-  empty.source = std::move(source);
-  empty.stamp = std::move(stamp);
-  empty.source.clear();
-  empty.stamp.clear();
-  *this = std::move(empty);
+  marked = cri = cri_error = partial = ray = false;
+  source.clear();
+  stamp.clear();
+  rank.reset();
+  wall_ns.reset();
 }
 
 WrapperReader::WrapperReader(PayloadSink& sink, std::optional<int32_t> file_rank)
@@ -51,6 +50,7 @@ WrapperReader::WrapperReader(PayloadSink& sink, std::optional<int32_t> file_rank
 WrapperReader::~WrapperReader() = default;
 
 void WrapperReader::OnSegment(const Segment& segment) {
+  if (GivePlain(segment)) return;
   if (LooksLikeDockerLine(segment.text) && ReadDockerLine(segment.text, docker_line_)) {
     const uint8_t number = docker_line_.error_stream ? 2 : 1;
     std::unique_ptr<Channel>& channel = docker_[number - 1];
@@ -59,6 +59,30 @@ void WrapperReader::OnSegment(const Segment& segment) {
     return;
   }
   Take({segment, segment.line, 0, capture_wall_ns_, {}}, true);
+}
+
+// The short way for a line without any mark while nothing is open. False when it is not that.
+bool WrapperReader::GivePlain(const Segment& segment) {
+  const std::string_view text = segment.text;
+  Line& line = lines_[0];
+  const bool fresh = line.number != segment.line;
+  if (text[0] == '{' || learner_.lines() > 0 || MayHaveSureMark(text)) return false;
+  if (line.marked && !fresh) return false;
+  if (learned_.any() && learned_.Read(text).kind != WrapperKind::kNone) return false;
+  if (fresh) {
+    if (pause_ == 0 && ReadLikelyMark(text).kind != WrapperKind::kNone) return false;
+    if (pause_ > 0) --pause_;
+    if (line.marked) line.Clear();
+    line.number = segment.line;
+  }
+  sink_.OnPayload({.text = text,
+                   .line = segment.line,
+                   .redrawn = segment.redrawn,
+                   .source = {},
+                   .rank = file_rank_,
+                   .wall_ns = capture_wall_ns_,
+                   .stamp = {}});
+  return true;
 }
 
 void WrapperReader::Flush() { Release(false); }

@@ -74,6 +74,7 @@ class WrapperReader : public SegmentSink {
   };
   class Channel;
 
+  bool GivePlain(const Segment& segment);
   void Take(const Input& input, bool learn);
   bool Learn(const Input& input, bool fresh, std::string_view text);
   void Hold(const Input& input);
