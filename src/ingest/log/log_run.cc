@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "base/strings.h"
+#include "ingest/log/record_events.h"
 #include "ingest/log/step_tables.h"
 #include "model/limits.h"
 
@@ -23,10 +24,6 @@ constexpr size_t kMostTextBytes = 2000;
 int64_t NsOf(double seconds) {
   constexpr double kMostSeconds = 1e9;
   return std::isfinite(seconds) ? std::llround(std::clamp(seconds, 0.0, kMostSeconds) * 1e9) : 0;
-}
-
-std::optional<int64_t> WholeOf(std::optional<double> number) {
-  return number ? model::WholeOf(std::floor(*number)) : std::nullopt;
 }
 
 }  // namespace
@@ -180,48 +177,15 @@ void LogRun::Begin(const IndexedRecord& record, double duration_s, Pending* proc
   sink_.Write(std::move(begin));
 }
 
-model::Event LogRun::Step(const IndexedRecord& record, Pending* process) const {
-  model::Event event{.t_ns = process->t_ns,
-                     .kind = EventKind::kStep,
-                     .rank = record->place.rank,
-                     .epoch = WholeOf(EpochOf(record)),
-                     .step = WholeOf(ExactStep(record)),
-                     .name = {},
-                     .fields = {}};
+model::Event LogRun::Step(const IndexedRecord& record, const Pending& process) {
+  model::Event event = StepEvent(record, process.t_ns);
   const auto add = [&event](std::string key, model::FieldValue value) {
     event.fields.push_back({.key = std::move(key), .value = std::move(value)});
   };
-  add("line", static_cast<int64_t>(record->place.line));
-  if (record->place.file > 0) add("file", int64_t{record->place.file});
-  if (process->pid > 0) add("pid", process->pid);
-  if (process->steps_known && process->steps >= 1) add("steps", process->steps);
-  if (process->duration_known) add("duration_s", process->duration_s);
-  if (process->duration_known && process->data_known) add("data_wait_s", process->data_s);
-  if (const auto inner = WholeOf(record.Number(Role::kStepInEpoch))) add("step_in_epoch", *inner);
-  if (const auto batch = WholeOf(record.Number(Role::kBatchSize))) add("batch_size", *batch);
-  constexpr size_t kMostScalars = 64;
-  for (const LogValue& value :
-       record->values.first(std::min(record->values.size(), kMostScalars))) {
-    switch (value.role) {
-      case Role::kLoss:
-        add("scalar.loss", value.number);
-        break;
-      case Role::kLearningRate:
-        add("scalar.lr", value.number);
-        break;
-      case Role::kThroughput:
-        add("scalar.throughput_per_s", value.value);
-        break;
-      case Role::kLossPart:
-      case Role::kMetric:
-      case Role::kGradNorm:
-      case Role::kLossScale:
-        add("scalar." + std::string(value.key), value.number);
-        break;
-      default:
-        break;
-    }
-  }
+  if (process.pid > 0) add("pid", process.pid);
+  if (process.steps_known && process.steps >= 1) add("steps", process.steps);
+  if (process.duration_known) add("duration_s", process.duration_s);
+  if (process.duration_known && process.data_known) add("data_wait_s", process.data_s);
   return event;
 }
 
@@ -237,7 +201,7 @@ void LogRun::DoTrain(const IndexedRecord& record, const StepTiming& timing) {
   const bool telling = loss != nullptr && !std::isfinite(loss->number);
   if (process.records < stride_ && !telling) return;
   Begin(record, process.duration_known ? process.duration_s : 0, &process);
-  sink_.Write(Step(record, &process));
+  sink_.Write(Step(record, process));
   AddMemory(record, t_ns, process.pid);
   AddText(t_ns, record->text);
   process.records = 0;
@@ -259,19 +223,10 @@ void LogRun::JoinSteps() {
 }
 
 void LogRun::AddMemory(const IndexedRecord& record, int64_t t_ns, int64_t pid) {
-  if (record.Find(Role::kMemory) == nullptr) return;
-  AllocatorReading reading;
-  for (const LogValue& value : record->values) {
-    if (value.role != Role::kMemory || !(value.value >= 0 && value.value < 1e15)) continue;
-    const std::string key = base::ToLowerAscii(value.key);
-    const bool reserved = key.find("reserv") != std::string::npos;
-    // What is printed as memory alone is the highest there was, in every framework that does so.
-    const bool now = key.find("alloc") != std::string::npos && key.find("max") == std::string::npos;
-    const size_t place = reserved ? (key.find("max") == std::string::npos ? 1 : 3) : (now ? 0 : 2);
-    if (!reading.values[place]) reading.values[place] = std::llround(value.value);
-  }
+  const std::optional<AllocatorReading> reading = MemoryOf(record);
+  if (!reading) return;
   model::Samples samples{.t_ns = t_ns, .values = {}};
-  if (allocator_.Append(record->place.rank, pid, reading, samples)) {
+  if (allocator_.Append(record->place.rank, pid, *reading, samples)) {
     if (!samples.values.empty()) sink_.Write(std::move(samples));
   }
 }
@@ -293,40 +248,16 @@ void LogRun::AddText(int64_t t_ns, std::string_view text) {
 void LogRun::DoOther(const LogRecord& record) {
   Pending& process = ProcessAt(record.place);
   process.evaluated = true;
-  model::Event event{.t_ns = TimeOf(record.place, process),
-                     .kind = EventKind::kScalar,
-                     .rank = record.place.rank,
-                     .epoch = WholeOf(EpochOf(record)),
-                     .step = {},
-                     .name = {},
-                     .fields = {}};
-  for (const LogValue& value : record.values) {
-    const bool figure = value.role == Role::kEvalMetric || value.role == Role::kMetric ||
-                        value.role == Role::kLoss || value.role == Role::kLossPart;
-    if (!figure) continue;
-    const std::string key = base::ToLowerAscii(value.key);
-    const bool named =
-        key.find("val") != std::string::npos || key.find("test") != std::string::npos;
-    event.fields.push_back({.key = fmt::format("scalar.{}{}", named ? "" : "eval_", value.key),
-                            .value = value.number});
-  }
-  if (event.fields.empty()) return;
-  if (process.pid > 0) event.fields.push_back({"pid", process.pid});
-  sink_.Write(std::move(event));
+  std::optional<model::Event> event = EvaluationEvent(record, TimeOf(record.place, process));
+  if (!event) return;
+  if (process.pid > 0) event->fields.push_back({"pid", process.pid});
+  sink_.Write(*std::move(event));
 }
 
 void LogRun::DoEvent(const LogEvent& event) {
   Pending& process = ProcessAt(event.place);
   const int64_t t_ns = TimeOf(event.place, process);
-  const bool bad = IsBad(event.kind);
-  model::Event out{
-      .t_ns = t_ns,
-      .kind = bad ? EventKind::kException : EventKind::kMark,
-      .rank = event.place.rank,
-      .epoch = {},
-      .step = {},
-      .name = event.kind,
-      .fields = {{"message", event.text}, {"line", static_cast<int64_t>(event.place.line)}}};
+  model::Event out = FailureEvent(event, t_ns);
   if (process.pid > 0) out.fields.push_back({"pid", process.pid});
   sink_.Write(std::move(out));
   if (!options_.texts) return;

@@ -83,7 +83,7 @@ class LogRun {
   int64_t TimeOf(const LinePlace& place, Pending& process);
   void Add(const StepTiming& timing, Pending* process);
   void Begin(const IndexedRecord& record, double duration_s, Pending* process);
-  model::Event Step(const IndexedRecord& record, Pending* process) const;
+  static model::Event Step(const IndexedRecord& record, const Pending& process);
   void AddMemory(const IndexedRecord& record, int64_t t_ns, int64_t pid);
   void AddText(int64_t t_ns, std::string_view text);
   void JoinSteps();
