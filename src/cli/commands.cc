@@ -7,10 +7,10 @@ namespace epochmeter::cli {
 
 std::span<const Command> Commands() {
   static const std::array kCommands = {
-      kRunCommand,     kAttachCommand,  kReportCommand,  kSummaryCommand, kBillCommand,
-      kExportCommand,  kLsCommand,      kListCommand,    kRulesCommand,   kDoctorCommand,
-      kImportCommand,  kConfigCommand,  kRecoverCommand, kDumpCommand,    kAssembleCommand,
-      kVersionCommand, kSamplerCommand, kProbeCommand};
+      kRunCommand,      kAttachCommand,  kReportCommand,  kSummaryCommand, kBillCommand,
+      kExportCommand,   kLsCommand,      kListCommand,    kRulesCommand,   kDoctorCommand,
+      kImportCommand,   kLogCommand,     kConfigCommand,  kRecoverCommand, kDumpCommand,
+      kAssembleCommand, kVersionCommand, kSamplerCommand, kProbeCommand};
   return kCommands;
 }
 
