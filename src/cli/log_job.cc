@@ -9,6 +9,7 @@
 #include "cli/log_findings.h"
 #include "cli/log_read.h"
 #include "ingest/log/engine.h"
+#include "ingest/log/event_ledger.h"
 #include "ingest/log/log_point.h"
 #include "ingest/log/log_run.h"
 #include "ingest/log/log_summary.h"
@@ -37,17 +38,7 @@ class RowSink : public ingest::log::LogSink {
   }
 
   void OnEvent(const LogEvent& event) override {
-    model::LogEventRow row{.kind = event.kind,
-                           .count = 1,
-                           .file = event.place.file,
-                           .lines = {event.place.line},
-                           .rank = event.place.rank,
-                           .wall_ns = event.place.wall_ns,
-                           .text = event.text,
-                           .numbers = {},
-                           .bad = ingest::log::IsBad(event.kind)};
-    for (const auto& [key, value] : event.numbers) row.numbers.emplace_back(key, value);
-    rows_.Event(row, Name(event.place.file));
+    rows_.Event(ingest::log::EventLedger::RowOf(event), Name(event.place.file));
   }
 
   uint64_t records() const { return records_; }
@@ -71,16 +62,19 @@ LogRun::Options RunOptions(const LogSource& source) {
 // How the log itself says that the training ended; "lost" where it does not.
 model::RunEnd EndOf(const model::LogReport& report) {
   model::RunEnd end{.t_ns = 0, .reason = "lost", .exit_code = {}, .signal = {}};
+  if (!report.cause) return end;  // whatever failed, the training went on
   for (const model::LogEventRow& event : report.events) {
+    const bool ends = event.kind == "exitcode" || event.kind == "process_exit" ||
+                      event.kind == "killed" || event.kind == "fatal_signal";
     for (const auto& [key, number] : event.numbers) {
       const auto* whole = std::get_if<int64_t>(&number);
-      if (whole == nullptr || *whole < -256 || *whole > 256) continue;
-      if (key == "exit_code" || key == "exitcode") {
-        end.exit_code = *whole >= 0 ? std::optional(static_cast<int32_t>(*whole)) : std::nullopt;
-        end.signal = *whole < 0 ? std::optional(static_cast<int32_t>(-*whole)) : std::nullopt;
-      }
+      if (!ends || whole == nullptr || *whole < -64 || *whole > 255) continue;
+      if (key == "signal" && *whole > 0) end.signal = static_cast<int32_t>(*whole);
+      if (key == "code" && *whole < 0) end.signal = static_cast<int32_t>(-*whole);
+      if (key == "code" && *whole >= 0) end.exit_code = static_cast<int32_t>(*whole);
     }
   }
+  if (end.signal) end.exit_code.reset();
   if (end.exit_code) end.reason = "exited";
   if (end.signal) end.reason = "signalled";
   return end;

@@ -124,6 +124,13 @@ void WriteDerived(const LogReport& report, JsonWriter& json) {
   json.EndObject();
 }
 
+void WriteNumbers(const model::LogNumbers& numbers, JsonWriter& json) {
+  std::set<std::string_view> keys;
+  for (const auto& [key, number] : numbers) {
+    if (keys.insert(key).second) WriteLogNumber(number, json.Key(key));
+  }
+}
+
 void WriteEvents(const LogReport& report, JsonWriter& json) {
   json.Key("events").BeginArray();
   for (const model::LogEventRow& event : report.events) {
@@ -133,11 +140,16 @@ void WriteEvents(const LogReport& report, JsonWriter& json) {
     json.EndArray().Field("rank", event.rank);
     WriteTime("timestamp", event.wall_ns, json);
     json.Field("text", event.text).Field("bad", event.bad).Key("numbers").BeginObject();
-    std::set<std::string_view> keys;
-    for (const auto& [key, number] : event.numbers) {
-      if (keys.insert(key).second) WriteLogNumber(number, json.Key(key));
+    WriteNumbers(event.numbers, json);
+    json.EndObject().Field("last_line", event.last_line).Key("messages").BeginArray();
+    for (const model::LogMessageRow& message : event.messages) {
+      json.BeginObject().Field("text", message.text).Field("count", message.count);
+      json.Key("file").Uint(message.file).Field("line", message.line);
+      json.Field("last_line", message.last_line).Key("numbers").BeginObject();
+      WriteNumbers(message.numbers, json);
+      json.EndObject().EndObject();
     }
-    json.EndObject().EndObject();
+    json.EndArray().EndObject();
   }
   json.EndArray().Key("root_cause");
   if (!report.cause) {
@@ -146,7 +158,8 @@ void WriteEvents(const LogReport& report, JsonWriter& json) {
   }
   json.BeginObject().Field("kind", report.cause->kind).Field("text", report.cause->text);
   json.Key("file").Uint(report.cause->file).Key("line").Uint(report.cause->line);
-  json.Field("rank", report.cause->rank).Key("why");
+  json.Field("rank", report.cause->rank);
+  json.Field("confidence", report.cause->confidence).Key("why");
   WriteMessage(report.cause->why, json);
   json.EndObject();
 }

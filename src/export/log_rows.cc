@@ -3,7 +3,9 @@
 
 #include <fmt/format.h>
 
+#include <cctype>
 #include <cmath>
+#include <set>
 
 #include "base/clock.h"
 #include "base/strings.h"
@@ -39,7 +41,10 @@ class JsonLines : public LogRowWriter {
     if (event.rank) json.Field("rank", event.rank);
     if (event.wall_ns) json.Field("timestamp", base::FormatUtc(*event.wall_ns));
     json.Field("kind", event.kind).Field("text", event.text).Key("numbers").BeginObject();
-    for (const auto& [key, number] : event.numbers) WriteLogNumber(number, json.Key(key));
+    std::set<std::string, std::less<>> keys;
+    for (const auto& [key, number] : event.numbers) {
+      if (keys.insert(key).second) WriteLogNumber(number, json.Key(key));
+    }
     out_ << json.EndObject().EndObject().text() << '\n';
   }
 
@@ -81,7 +86,11 @@ class Ecs : public LogRowWriter {
     Place(file, event.lines.front(), json);
     Labels(event.rank, {}, json);
     json.Key("epochmeter").BeginObject().Field("line", event.lines.front());
-    for (const auto& [key, number] : event.numbers) WriteLogNumber(number, json.Key(Name(key)));
+    std::set<std::string, std::less<>> keys = {"line"};
+    for (const auto& [key, number] : event.numbers) {
+      std::string name = Name(key);
+      if (keys.insert(name).second) WriteLogNumber(number, json.Key(name));
+    }
     out_ << json.EndObject().EndObject().text() << '\n';
   }
 

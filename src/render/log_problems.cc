@@ -45,11 +45,18 @@ class Problems {
                                    : std::string(text);
   }
 
+  std::string_view Confidence(std::string_view word) const {
+    return word == "high" ? In("high", "高") : word == "low" ? In("low", "低") : In("medium", "中");
+  }
+
   void AddCause() {
     if (!report_.cause) return;
     const model::LogCause& cause = *report_.cause;
     page_.Title(In("What failed first", "最先出错的"));
     std::string place = Place(cause.file, cause.line);
+    if (!cause.confidence.empty()) {
+      place += fmt::format(", {} {}", In("confidence", "置信度"), Confidence(cause.confidence));
+    }
     if (cause.rank) place += fmt::format(", {} {}", In("rank", "进程"), *cause.rank);
     page_.Paragraph(fmt::format("{} ({}): {}", cause.kind, place, Short(cause.text)), "  ", "    ",
                     Tint::kRed);

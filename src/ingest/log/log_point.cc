@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/strings.h"
+#include "ingest/log/event_kinds.h"
 
 namespace epochmeter::ingest::log {
 namespace {
@@ -30,11 +31,8 @@ std::string_view RecordKindName(RecordKind kind) {
 }
 
 bool IsBad(std::string_view event_kind) {
-  constexpr std::string_view kHarmless[] = {"warning",       "glog_warning",    "run_start",
-                                            "total_steps",   "unix_abort_time", "early_stopping",
-                                            "fp16_overflow", "grad_overflow",   "device",
-                                            "nccl_init",     "checkpoint",      "checkpoint_saved"};
-  return std::find(std::begin(kHarmless), std::end(kHarmless), event_kind) == std::end(kHarmless);
+  const EventKind* kind = FindEventKind(event_kind);
+  return kind == nullptr || kind->role != EventRole::kNote;
 }
 
 model::LogPoint CopyOf(const LogRecord& record) {

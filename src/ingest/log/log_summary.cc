@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <tuple>
 #include <utility>
 
 #include "ingest/log/log_run.h"
@@ -13,8 +12,6 @@ namespace {
 
 constexpr size_t kMostFiles = 4096;
 constexpr size_t kMostRanks = 65536;
-constexpr size_t kMostKinds = 256;
-constexpr size_t kMostLines = 12;
 constexpr size_t kMostShapesTold = 8;
 
 // The loss that a record speaks of: the total, else the first part of it.
@@ -81,6 +78,7 @@ void LogSummary::AddTrain(const LogRecord& plain) {
   if (!report_.first) report_.first = CopyOf(plain);
   last_.Keep(plain);
   const StepTiming timing = timer_.Next(record);
+  cause_.Record(plain);
   for (LogRun* run : runs_) run->Train(record, timing);
   data_place_.Add(record, timing);
   AddProgress(record, timing);
@@ -175,19 +173,8 @@ void LogSummary::OnEvent(const LogEvent& event) {
   Span(event.place);
   for (LogRun* run : runs_) run->Event(event);
   const bool bad = IsBad(event.kind);
-  const bool room = events_.contains(event.kind) || events_.size() < kMostKinds;
-  model::LogEventRow& row = events_[room ? event.kind : "other"];
-  if (row.count++ == 0) {
-    row.kind = event.kind;
-    row.file = event.place.file;
-    row.rank = event.place.rank;
-    row.wall_ns = event.place.wall_ns;
-    row.text = event.text;
-    row.bad = bad;
-    for (const EventNumber& number : event.numbers)
-      row.numbers.emplace_back(number.key, number.value);
-  }
-  if (row.lines.size() < kMostLines) row.lines.push_back(event.place.line);
+  events_.Add(event);
+  cause_.Event(event);
   model::LogFileRow& file = FileRow(event.place.file);
   ++file.events;
   file.bad_events += bad ? 1 : 0;
@@ -262,12 +249,8 @@ model::LogReport LogSummary::Take(const EngineCounts& counts, std::vector<std::s
   for (const auto& [stream, start] : starts_) report_.starts += start + 1;
   for (auto& [key, row] : ranks_) report_.ranks.push_back(std::move(row));
   if (report_.ranks.size() == 1 && !report_.ranks.front().rank) report_.ranks.clear();
-  for (auto& [kind, row] : events_) report_.events.push_back(std::move(row));
-  std::sort(report_.events.begin(), report_.events.end(),
-            [](const model::LogEventRow& a, const model::LogEventRow& b) {
-              return std::tuple(a.file, a.lines.front(), a.kind) <
-                     std::tuple(b.file, b.lines.front(), b.kind);
-            });
+  report_.events = events_.Take();
+  report_.cause = cause_.Take();
   report_.last = last_.Take();
   report_.last_eval = last_eval_.Take();
   report_.shapes = shapes_.Take(kMostShapesTold);

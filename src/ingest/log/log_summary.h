@@ -11,8 +11,10 @@
 
 #include "ingest/log/data_place.h"
 #include "ingest/log/engine.h"
+#include "ingest/log/event_ledger.h"
 #include "ingest/log/figure_spread.h"
 #include "ingest/log/log_point.h"
+#include "ingest/log/root_cause.h"
 #include "ingest/log/step_timer.h"
 #include "model/log_report.h"
 
@@ -47,7 +49,8 @@ class LogSummary : public LogSink {
   std::vector<LogRun*> runs_;
   model::LogReport report_;
   std::map<int32_t, model::LogRankRow> ranks_;
-  std::map<std::string, model::LogEventRow, std::less<>> events_;
+  EventLedger events_;
+  RootCauseFinder cause_;
   KeptRecord last_, last_eval_;
   ShapeTable shapes_;
   StepTimer timer_;

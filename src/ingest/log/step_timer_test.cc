@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ingest/log/step_timer.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "ingest/log/data_place.h"
+#include "ingest/log/record_test_util.h"
+
+namespace epochmeter::ingest::log {
+namespace {
+
+TEST(StepTimer, APrintedStepTimeIsTaken) {
+  StepTimer timer;
+  FedRecord record(1);
+  record.With(Role::kStep, "step", 10).With(Role::kStepTime, "dt", 250, 1e-3, "ms");
+  const StepTiming timing = timer.Next(record.record());
+  EXPECT_EQ(timing.from, StepTimeFrom::kPrinted);
+  EXPECT_DOUBLE_EQ(timing.step_s.value(), 0.25);
+  EXPECT_TRUE(timing.first);
+  EXPECT_FALSE(timing.steps.has_value());
+}
+
+TEST(StepTimer, AnElapsedTimeIsNoStepTimeButItsDifferencesAre) {
+  StepTimer timer;
+  FedRecord first(1), second(2), next_epoch(3);
+  first.With(Role::kEpoch, "e", 1)
+      .With(Role::kStepInEpoch, "b", 200)
+      .With(Role::kElapsed, "t", 142);
+  second.With(Role::kEpoch, "e", 1)
+      .With(Role::kStepInEpoch, "b", 400)
+      .With(Role::kElapsed, "t", 262);
+  next_epoch.With(Role::kEpoch, "e", 2)
+      .With(Role::kStepInEpoch, "b", 200)
+      .With(Role::kElapsed, "t", 130);
+  EXPECT_FALSE(timer.Next(first.record()).step_s.has_value());
+  const StepTiming timing = timer.Next(second.record());
+  EXPECT_EQ(timing.from, StepTimeFrom::kElapsed);
+  EXPECT_DOUBLE_EQ(timing.step_s.value(), 0.6);
+  const StepTiming after = timer.Next(next_epoch.record());
+  EXPECT_FALSE(after.step_s.has_value());
+  EXPECT_TRUE(after.new_epoch);
+  EXPECT_FALSE(after.goes_back);
+}
+
+TEST(StepTimer, StepsGoOnOverAnEpochWhoseLengthIsPrinted) {
+  StepTimer timer;
+  FedRecord first(1), second(2);
+  first.With(Role::kEpoch, "e", 3)
+      .With(Role::kStepInEpoch, "i", 90)
+      .With(Role::kStepsPerEpoch, "n", 100);
+  second.With(Role::kEpoch, "e", 4)
+      .With(Role::kStepInEpoch, "i", 0)
+      .With(Role::kStepsPerEpoch, "n", 100);
+  timer.Next(first.record());
+  EXPECT_DOUBLE_EQ(timer.Next(second.record()).steps.value(), 10);
+}
+
+TEST(StepTimer, ARestartBeginsAnew) {
+  StepTimer timer;
+  FedRecord before(5), again(9), labelled(12);
+  before.With(Role::kStep, "step", 500).At(100);
+  again.With(Role::kStep, "step", 400).At(130);
+  labelled.With(Role::kStep, "step", 410).At(140).Start(1);
+  timer.Next(before.record());
+  const StepTiming timing = timer.Next(again.record());
+  EXPECT_TRUE(timing.goes_back);
+  EXPECT_TRUE(timing.first);
+  EXPECT_FALSE(timing.steps.has_value());
+  EXPECT_FALSE(timing.interval_s.has_value());
+  EXPECT_TRUE(timer.Next(labelled.record()).first);
+}
+
+TEST(StepTimer, TimesOfLinesAreTheLastResort) {
+  StepTimer timer;
+  FedRecord first(1), second(2);
+  first.With(Role::kStep, "step", 10).At(1000);
+  second.With(Role::kStep, "step", 20).At(1005);
+  timer.Next(first.record());
+  const StepTiming timing = timer.Next(second.record());
+  EXPECT_EQ(timing.from, StepTimeFrom::kStamps);
+  EXPECT_DOUBLE_EQ(timing.step_s.value(), 0.5);
+}
+
+TEST(StepTimer, ARateOfSamplesNeedsTheBatchSize) {
+  StepTimer timer;
+  FedRecord alone(1), with_batch(2), steps(3);
+  alone.With(Role::kThroughput, "ips", 64, 1, "images/s");
+  with_batch.With(Role::kThroughput, "ips", 64, 1, "images/s").With(Role::kBatchSize, "bs", 32);
+  steps.With(Role::kThroughput, "speed", 4, 1, "it/s");
+  EXPECT_FALSE(timer.Next(alone.record()).step_s.has_value());
+  EXPECT_DOUBLE_EQ(timer.Next(with_batch.record()).step_s.value(), 0.5);
+  EXPECT_DOUBLE_EQ(timer.Next(steps.record()).step_s.value(), 0.25);
+}
+
+TEST(StepTimer, RoundedStepsAreNotCounted) {
+  StepTimer timer;
+  FedRecord first(1), second(2);
+  first.With(Role::kStep, "step", 1000, 1, "", "1K");
+  second.With(Role::kStep, "step", 2000, 1, "", "2K");
+  timer.Next(first.record());
+  EXPECT_FALSE(timer.Next(second.record()).steps.has_value());
+}
+
+// Records each 100 steps of `step_s` with `data_s`, whose lines lie `wall_s` apart.
+DataPlaceJudge::Verdict Judged(double step_s, double data_s, double wall_s) {
+  StepTimer timer;
+  DataPlaceJudge judge;
+  for (int i = 0; i < 12; ++i) {
+    FedRecord record(static_cast<uint64_t>(i) + 1);
+    record.With(Role::kStep, "step", i * 100)
+        .With(Role::kStepTime, "time", step_s)
+        .With(Role::kDataTime, "data", data_s)
+        .At(1000 + std::floor(i * wall_s));
+    const IndexedRecord indexed(record.record());
+    judge.Add(indexed, timer.Next(indexed));
+  }
+  return judge.Judge();
+}
+
+TEST(DataPlace, TheTimesOfLinesDecide) {
+  EXPECT_EQ(Judged(0.5, 0.2, 50).place, DataPlace::kInside);
+  EXPECT_EQ(Judged(0.5, 0.2, 70).place, DataPlace::kBeside);
+}
+
+TEST(DataPlace, WhatFitsNeitherStaysUnknown) {
+  EXPECT_EQ(Judged(0.5, 0.2, 60).place, DataPlace::kUnknown);
+  EXPECT_EQ(Judged(0.5, 0.2, 200).place, DataPlace::kUnknown);
+  const auto short_wait = Judged(0.5, 0.0001, 50);
+  EXPECT_EQ(short_wait.place, DataPlace::kUnknown);
+  EXPECT_NE(short_wait.why.en.find("too short"), std::string::npos);
+}
+
+TEST(DataPlace, DataThatTakesLongerThanTheStepIsBeside) {
+  EXPECT_EQ(Judged(0.4, 1.6, 40).place, DataPlace::kBeside);
+}
+
+}  // namespace
+}  // namespace epochmeter::ingest::log
