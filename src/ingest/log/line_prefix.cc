@@ -22,6 +22,9 @@ class PrefixReader {
     next_ = SkipSpaces(0);
     if (!ReadGlog() && !ReadMlperf()) ReadItems();
     if (!prefix_.stamp) ReadInner();
+    if (prefix_.stamp) {
+      prefix_.stamp_at = static_cast<size_t>(prefix_.stamp->text.data() - text_.data());
+    }
     return prefix_;
   }
 
@@ -322,6 +325,7 @@ class PrefixReader {
         TakeWords(inside.substr(end));
         if (end == inside.size() && at == 0 && !stamp.year && !stamp.unix_ns) {
           stamp.text = text_.substr(next_, close + 1 - next_);
+          ++stamp.clock_at;
         }
         SetStamp(stamp);
         return true;
@@ -379,5 +383,23 @@ class PrefixReader {
 }  // namespace
 
 LinePrefix ReadLinePrefix(std::string_view text) { return PrefixReader(text).Read(); }
+
+std::optional<RawStamp> ReadStampLike(std::string_view text, size_t stamp_at) {
+  RawStamp stamp;
+  const bool bracket = stamp_at < text.size() && text[stamp_at] == '[';
+  const size_t begin = stamp_at + (bracket ? 1 : 0);
+  size_t end = ReadStampAt(text, begin, stamp);
+  if (end == begin) {
+    LogLevel level = LogLevel::kNone;
+    end = ReadGlogStampAt(text, begin, stamp, level);
+  }
+  if (end <= begin) return std::nullopt;
+  if (bracket) {
+    if (end >= text.size() || text[end] != ']') return std::nullopt;
+    stamp.text = text.substr(stamp_at, end + 1 - stamp_at);
+    ++stamp.clock_at;
+  }
+  return stamp;
+}
 
 }  // namespace epochmeter::ingest::log

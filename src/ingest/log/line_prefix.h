@@ -12,6 +12,7 @@ namespace epochmeter::ingest::log {
 struct RawStamp {
   // As printed; in its brackets where they hold nothing else and no year: "[08/30 10:11:12]".
   std::string_view text;
+  size_t clock_at = 0;  // where the time of day begins in it
   std::optional<int32_t> year;
   std::optional<int32_t> month, day;
   // Of two numbers whose order the line alone does not tell ("05/06/24"); month and day are absent.
@@ -25,6 +26,7 @@ enum class LogLevel : uint8_t { kNone, kDebug, kInfo, kWarning, kError, kFatal }
 
 struct LinePrefix {
   std::optional<RawStamp> stamp;
+  size_t stamp_at = 0;  // where stamp->text begins
   LogLevel level = LogLevel::kNone;
   std::string_view logger;  // "ppdet.engine"; empty when none is named
   // Where the message begins; spaces of its own that indent it are part of it.
@@ -36,5 +38,9 @@ struct LinePrefix {
 
 // `text` has no wrapper any more. A text without any prefix has its message at 0.
 LinePrefix ReadLinePrefix(std::string_view text);
+
+// The stamp of a line that is made like another one, whose stamp began at `stamp_at`; nothing when
+// none begins there. A fraction of the time that ReadLinePrefix takes.
+std::optional<RawStamp> ReadStampLike(std::string_view text, size_t stamp_at);
 
 }  // namespace epochmeter::ingest::log

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ingest/log/prefix_words.h"
 
+#include <algorithm>
 #include <array>
-
-#include "base/strings.h"
+#include <cstdint>
 
 namespace epochmeter::ingest::log {
 namespace {
@@ -12,21 +12,31 @@ struct LevelWord {
   std::string_view upper;
   LogLevel level;
 };
-constexpr std::array<LevelWord, 15> kWords = {{{"INFO", LogLevel::kInfo},
-                                               {"WARNING", LogLevel::kWarning},
-                                               {"ERROR", LogLevel::kError},
-                                               {"DEBUG", LogLevel::kDebug},
-                                               {"WARN", LogLevel::kWarning},
-                                               {"ERR", LogLevel::kError},
-                                               {"FATAL", LogLevel::kFatal},
+// By their first letters; LevelOfWord looks from the first one with the word's letter on.
+constexpr std::array<LevelWord, 15> kWords = {{{"ALERT", LogLevel::kFatal},
                                                {"CRITICAL", LogLevel::kFatal},
                                                {"CRIT", LogLevel::kFatal},
+                                               {"DEBUG", LogLevel::kDebug},
+                                               {"ERROR", LogLevel::kError},
+                                               {"ERR", LogLevel::kError},
                                                {"EMERG", LogLevel::kFatal},
-                                               {"ALERT", LogLevel::kFatal},
+                                               {"EVENT", LogLevel::kInfo},
+                                               {"FATAL", LogLevel::kFatal},
+                                               {"INFO", LogLevel::kInfo},
                                                {"NOTICE", LogLevel::kInfo},
                                                {"SUCCESS", LogLevel::kInfo},
                                                {"TRACE", LogLevel::kDebug},
-                                               {"EVENT", LogLevel::kInfo}}};
+                                               {"WARNING", LogLevel::kWarning},
+                                               {"WARN", LogLevel::kWarning}}};
+// Of each letter 'A' to 'Z' the first word in kWords, 15 where there is none.
+constexpr std::array<uint8_t, 26> kFirstWord = [] {
+  std::array<uint8_t, 26> first{};
+  first.fill(kWords.size());
+  for (size_t i = kWords.size(); i-- > 0;) {
+    first[static_cast<size_t>(kWords[i].upper[0] - 'A')] = static_cast<uint8_t>(i);
+  }
+  return first;
+}();
 
 bool SameWord(std::string_view word, std::string_view upper) {
   if (word.size() != upper.size()) return false;
@@ -42,9 +52,11 @@ bool SameWord(std::string_view word, std::string_view upper) {
 }  // namespace
 
 LogLevel LevelOfWord(std::string_view word) {
-  if (word.size() < 3 || word.size() > 8) return LogLevel::kNone;
-  for (const LevelWord& known : kWords) {
-    if ((word[0] & ~0x20) == known.upper[0] && SameWord(word, known.upper)) return known.level;
+  if (word.size() < 3 || word.size() > 8 || !IsLetter(word[0])) return LogLevel::kNone;
+  const char upper = static_cast<char>(word[0] & ~0x20);
+  for (size_t i = kFirstWord[static_cast<size_t>(upper - 'A')];
+       i < kWords.size() && kWords[i].upper[0] == upper; ++i) {
+    if (SameWord(word, kWords[i].upper)) return kWords[i].level;
   }
   return LogLevel::kNone;
 }
@@ -72,13 +84,16 @@ LogLevel LevelOfBracket(std::string_view text) {
 }
 
 bool IsPlaceInCode(std::string_view text) {
-  const size_t dot = text.find('.');
-  if (dot == std::string_view::npos || dot == 0) return false;
-  for (const std::string_view end : {".py", ".cc", ".cpp", ".cu", ".h", ".c", ".rs", ".go"}) {
-    const size_t at = text.rfind(end);
-    if (at == std::string_view::npos) continue;
-    const size_t behind = at + end.size();
-    if (behind == text.size() || !IsNameByte(text[behind])) return true;
+  constexpr std::array<std::string_view, 9> kEndings = {"py", "cc", "cpp", "cu", "h",
+                                                        "c",  "rs", "go",  "hpp"};
+  for (size_t dot = text.find('.', 1); dot != std::string_view::npos;
+       dot = text.find('.', dot + 1)) {
+    size_t end = dot + 1;
+    while (end < text.size() && IsLetter(text[end])) ++end;
+    const std::string_view ending = text.substr(dot + 1, end - dot - 1);
+    if (ending.empty() || ending.size() > 3) continue;
+    if (end < text.size() && IsNameByte(text[end])) continue;
+    if (std::find(kEndings.begin(), kEndings.end(), ending) != kEndings.end()) return true;
   }
   return false;
 }
@@ -92,10 +107,16 @@ bool IsName(std::string_view text) {
 }
 
 bool IsPhase(std::string_view name) {
-  for (const std::string_view word : {"train", "valid", "val", "eval", "test", "training"}) {
-    if (base::ToLowerAscii(name) == word) return true;
-  }
-  return false;
+  constexpr std::array<std::string_view, 6> kPhases = {"train", "valid", "val",
+                                                       "eval",  "test",  "training"};
+  const auto same = [name](std::string_view phase) {
+    if (phase.size() != name.size()) return false;
+    for (size_t i = 0; i < name.size(); ++i) {
+      if ((name[i] | 0x20) != phase[i]) return false;
+    }
+    return true;
+  };
+  return std::any_of(kPhases.begin(), kPhases.end(), same);
 }
 
 std::string_view LevelName(LogLevel level) {

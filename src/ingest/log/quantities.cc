@@ -2,9 +2,11 @@
 #include "ingest/log/quantities.h"
 
 #include <array>
+#include <bit>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 
 #include "base/strings.h"
@@ -24,6 +26,46 @@ constexpr std::array<double, 23> kPowers = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  
                                             1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
                                             1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 constexpr uint64_t kMostExact = uint64_t{1} << 53;
+
+constexpr int kMostDigits = 18;  // that an uint64_t holds whatever they are
+
+constexpr std::array<uint64_t, 9> kIntegerPowers = {1,      10,      100,      1000,     10000,
+                                                    100000, 1000000, 10000000, 100000000};
+
+// How many of eight bytes, from the lowest on, are digits.
+int LeadingDigits(uint64_t bytes) {
+  const uint64_t high = (bytes + 0x4646'4646'4646'4646U) | (bytes - 0x3030'3030'3030'3030U);
+  return std::countr_zero(high & 0x8080'8080'8080'8080U) / 8;
+}
+
+// The number that eight digits write, the first one in the lowest byte.
+uint64_t EightDigits(uint64_t bytes) {
+  bytes -= 0x3030'3030'3030'3030U;
+  bytes = bytes * 10 + (bytes >> 8);  // pairs, in every second byte
+  constexpr uint64_t kMask = 0x0000'00FF'0000'00FFU;
+  return ((bytes & kMask) * (100 + (uint64_t{1000000} << 32)) +
+          ((bytes >> 16) & kMask) * (1 + (uint64_t{10000} << 32))) >>
+         32;
+}
+
+// Appends the digits at `at` to a mantissa, which may run over; returns their end.
+const char* TakeDigits(const char* at, const char* end, uint64_t* mantissa) {
+  while (end - at >= 8) {
+    uint64_t bytes = 0;
+    std::memcpy(&bytes, at, sizeof bytes);
+    const int count = LeadingDigits(bytes);
+    if (count == 0) return at;
+    // Zeros in front of fewer digits.
+    if (count < 8) bytes = bytes << (64 - 8 * count) | (0x3030'3030'3030'3030U >> (8 * count));
+    *mantissa = *mantissa * kIntegerPowers[static_cast<size_t>(count)] + EightDigits(bytes);
+    at += count;
+    if (count < 8) return at;
+  }
+  for (; at != end && IsDigit(*at); ++at) {
+    *mantissa = *mantissa * 10 + static_cast<uint64_t>(*at - '0');
+  }
+  return at;
+}
 
 // "nan", "inf", "Infinity" in any case, behind the sign; a longer word is no number.
 NumberScan ScanWord(const char* at, const char* end, bool negative, size_t sign) {
@@ -151,40 +193,42 @@ NumberScan ScanNumber(std::string_view text) {
   const char* const begin = text.data();
   const char* const end = begin + text.size();
   if (begin == end) return {};
-  const size_t sign = *begin == '-' || *begin == '+' ? 1 : 0;
   const bool negative = *begin == '-';
-  const char* at = begin + sign;
+  const size_t sign = negative || *begin == '+' ? 1 : 0;
+  const char* const first = begin + sign;
+  const char* const unsigned_plus = *begin == '+' ? first : begin;
   uint64_t mantissa = 0;
-  const char* const first = at;
-  for (; at != end && IsDigit(*at); ++at) {
-    if (at - first >= 18) return ScanSlow(*begin == '+' ? begin + 1 : begin, end, begin[0] == '+');
-    mantissa = mantissa * 10 + static_cast<uint64_t>(*at - '0');
-  }
+  const char* at = TakeDigits(first, end, &mantissa);
   auto digits = at - first;
   if (at != end && *at == ',' && digits >= 1 && digits <= 3 && mantissa > 0) {
     at = ScanGroups(at, end, &mantissa);
   }
   int exponent = 0;
   if (at != end && *at == '.') {
-    const char* const point = at++;
-    for (; at != end && IsDigit(*at); ++at) {
-      if (at - first > 18) return ScanSlow(*begin == '+' ? begin + 1 : begin, end, *begin == '+');
-      mantissa = mantissa * 10 + static_cast<uint64_t>(*at - '0');
-    }
-    exponent = -static_cast<int>(at - point - 1);
-    digits += at - point - 1;
+    const char* const point = ++at;
+    at = TakeDigits(at, end, &mantissa);
+    exponent = -static_cast<int>(at - point);
+    digits += at - point;
   }
   if (digits == 0) return ScanWord(first, end, negative, sign);
-  int written = 0;
-  at = ScanExponent(at, end, &written);
-  exponent += written;
-  if (mantissa > kMostExact || exponent < -22 || exponent > 22) {
-    if (mantissa != 0) return ScanSlow(*begin == '+' ? begin + 1 : begin, end, *begin == '+');
+  if (at != end && (*at | 0x20) == 'e') {
+    int written = 0;
+    at = ScanExponent(at, end, &written);
+    exponent += written;
+  }
+  // More digits than the mantissa holds, or a power that is not exact.
+  if (digits > kMostDigits || mantissa > kMostExact || exponent < -22 || exponent > 22) {
+    if (digits > kMostDigits || mantissa != 0) {
+      return ScanSlow(unsigned_plus, end, static_cast<size_t>(unsigned_plus - begin));
+    }
     exponent = 0;
   }
   auto number = static_cast<double>(mantissa);
-  const auto power = static_cast<size_t>(exponent < 0 ? -exponent : exponent);
-  number = exponent < 0 ? number / kPowers[power] : number * kPowers[power];
+  if (exponent < 0) {
+    number /= kPowers[static_cast<size_t>(-exponent)];
+  } else if (exponent > 0) {
+    number *= kPowers[static_cast<size_t>(exponent)];
+  }
   return {negative ? -number : number, static_cast<size_t>(at - begin)};
 }
 

@@ -154,11 +154,16 @@ int64_t StampClock::PlaceTimeOfDay(int64_t of_day_ns) {
 std::optional<int64_t> StampClock::LocalOf(const RawStamp& stamp) {
   if (!stamp.of_day_ns) return std::nullopt;
   if (!stamp.month && !stamp.first) return PlaceTimeOfDay(*stamp.of_day_ns);
+  const std::string_view date_text = stamp.text.substr(0, stamp.clock_at);
+  if (!date_text.empty() && date_text == last_date_) return last_day_ns_ + *stamp.of_day_ns;
   auto date = DateOf(stamp);
   if (date && !date->year) date->year = PlaceYear(*date);
   if (!date || !date->year) return std::nullopt;
   const auto day_ns = DayNs(*date->year, date->month, date->day);
-  return day_ns ? std::optional(*day_ns + *stamp.of_day_ns) : std::nullopt;
+  if (!day_ns) return std::nullopt;
+  last_date_ = date_text;
+  last_day_ns_ = *day_ns;
+  return *day_ns + *stamp.of_day_ns;
 }
 
 std::optional<int64_t> StampClock::WallNs(const RawStamp& stamp) {

@@ -62,6 +62,8 @@ class StampClock {
   std::optional<int64_t> inferred_offset_s_;
   std::optional<int64_t> anchor_ns_;  // local, of a stamp with a full date that the survey saw
   std::optional<int64_t> last_utc_ns_;
+  std::string last_date_;  // as printed: most stamps are of the day of the one before
+  int64_t last_day_ns_ = 0;
 
   DateOrder order_ = DateOrder::kMonthFirst;
   enum class OrderBy : uint8_t { kUsage, kNumber, kSpan, kFileTime } order_by_ = OrderBy::kUsage;

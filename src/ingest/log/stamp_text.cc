@@ -104,6 +104,7 @@ bool ReadHalfDay(Cursor& in, int32_t& hour) {
 // "10:38:20.123456", "9:46:40 PM", "21时46分40秒"; of one digit only behind a date.
 bool ReadTimeOfDay(Cursor& in, RawStamp& stamp, bool dated) {
   Cursor ahead = in;
+  stamp.clock_at = in.at;
   const size_t digits = ahead.CountDigits();
   if (digits == 0 || digits > 2 || (digits == 1 && !dated)) return false;
   auto hour = static_cast<int32_t>(ahead.Number(digits));
@@ -200,6 +201,7 @@ bool ReadDense(Cursor& in, RawStamp& stamp) {
   if (in.CountDigits() != 6) {
     if (!ReadTimeOfDay(in, stamp, true)) return false;
   } else {
+    stamp.clock_at = in.at;
     const int64_t hour = in.Number(2), minute = in.Number(2), second = in.Number(2);
     if (hour > 23 || minute > 59 || second > 60) return false;
     stamp.of_day_ns = ((hour * 60 + minute) * 60 + second) * base::kNsPerSecond;
@@ -266,6 +268,42 @@ bool ReadUnix(Cursor& in, RawStamp& stamp, size_t digits) {
   }
   const char next = static_cast<char>(in.Peek() | 0x20);
   return !(next >= 'a' && next <= 'z') && in.Peek() != '/' && in.Peek() != '%';
+}
+
+// "2026-08-24 10:11:12" with what may follow, where most stamps end: without a look at each digit.
+bool ReadCommon(Cursor& in, RawStamp& stamp) {
+  constexpr size_t kBytes = 19;
+  if (in.at + kBytes > in.text.size()) return false;
+  const char* const c = in.text.data() + in.at;
+  if (c[13] != ':' || c[16] != ':' || c[4] != c[7] || (c[4] != '-' && c[4] != '/') ||
+      (c[10] != ' ' && c[10] != 'T')) {
+    return false;
+  }
+  bool digits = true;
+  const auto two = [&](size_t i) {
+    digits = digits && IsDigit(c[i]) && IsDigit(c[i + 1]);
+    return (c[i] - '0') * 10 + (c[i + 1] - '0');
+  };
+  const int32_t year = two(0) * 100 + two(2), month = two(5), day = two(8);
+  const int32_t hour = two(11), minute = two(14), second = two(17);
+  if (!digits || year < 1970 || !InYear(month, day) || hour > 23 || minute > 59 || second > 60 ||
+      IsDigit(in.Peek(kBytes))) {
+    return false;
+  }
+  stamp.year = year, stamp.month = month, stamp.day = day;
+  stamp.clock_at = in.at + 11;
+  in.at += kBytes;
+  stamp.of_day_ns = ((hour * 60LL + minute) * 60 + second) * base::kNsPerSecond;
+  if (in.Peek() == ' ' && (in.Peek(1) | 0x20) != 'a' && (in.Peek(1) | 0x20) != 'p') {
+    const char zone = in.Peek(1);
+    if (zone != '+' && zone != '-' && zone != 'U' && zone != 'G') return true;
+  }
+  *stamp.of_day_ns += ReadFraction(in, true);
+  ReadZone(in, stamp);
+  int32_t half_hour = hour;
+  if (ReadHalfDay(in, half_hour))
+    *stamp.of_day_ns += (half_hour - hour) * 3600 * base::kNsPerSecond;
+  return true;
 }
 
 int32_t MonthOf(std::string_view name) {
@@ -353,13 +391,17 @@ size_t ReadStampAt(std::string_view text, size_t at, RawStamp& stamp) {
   const char first = in.Peek();
   stamp = RawStamp{};
   bool found = false;
-  if (IsDigit(first)) {
+  if (ReadCommon(in, stamp)) {
+    found = true;
+  } else if (IsDigit(first)) {
     found = ReadDigitsFirst(in, stamp);
-  } else if (first >= 'A' && first <= 'W') {
+  } else if (first >= 'A' && first <= 'W' && in.Peek(1) >= 'a' && in.Peek(2) >= 'a' &&
+             (in.Peek(3) == ' ' || in.Peek(3) == ',')) {
     found = ReadInWords(in, stamp);
   }
   if (!found) return at;
   stamp.text = text.substr(at, in.at - at);
+  stamp.clock_at -= stamp.clock_at > at ? at : stamp.clock_at;
   return in.at;
 }
 
@@ -394,6 +436,7 @@ size_t ReadGlogStampAt(std::string_view text, size_t at, RawStamp& stamp, LogLev
   }
   level = kLevels[letter];
   stamp.text = text.substr(at, in.at - at);
+  stamp.clock_at -= stamp.clock_at > at ? at : stamp.clock_at;
   return in.at;
 }
 
