@@ -8,6 +8,7 @@
 
 #include "base/strings.h"
 #include "ingest/log/units.h"
+#include "ingest/log/vocabulary.h"
 
 namespace epochmeter::ingest::log {
 namespace {
@@ -195,6 +196,7 @@ class Scanner {
         return;
       }
       // "mode: train", "place: gpu": a text value; its word may say what kind of line this is.
+      for (auto& other : phrase_words_) line_.words.push_back(std::move(other));
       line_.words.push_back({lower, begin});
       StartPhrase(at_);
       phrase_words_.clear();
@@ -307,6 +309,13 @@ class Scanner {
       }
     }
     ++at_;
+    // "lr:(2.0e-04,)"
+    size_t inside = at_;
+    while (inside < text_.size() && text_[inside] == ' ') ++inside;
+    if (separated_ && inside < text_.size() && IsDigit(text_[inside])) {
+      in_bracket_ = true;
+      return;
+    }
     if (!named) EndPhrase();
   }
 
@@ -345,7 +354,7 @@ class Scanner {
 
   void Close() {
     if (Peek() == '}' && !nesting_.empty()) nesting_.pop_back();
-    if (Peek() == ']') in_bracket_ = false;
+    if (Peek() == ']' || Peek() == ')') in_bracket_ = false;
     ++at_;
     // "[Rank 0] step", "(train) [1]": what stood inside is no name of what follows.
     if (!separated_ || phrase_end_ < at_) EndPhrase();
@@ -496,7 +505,7 @@ class Scanner {
     size_t next = end;
     while (next < text_.size() && text_[next] == ' ') ++next;
     const char mark = next < text_.size() ? text_[next] : '\0';
-    if (spaced && (mark == ':' || mark == '=')) return;
+    if (spaced && (mark == ':' || mark == '=' || mark == '(')) return;
     const bool known =
         UnitOf(unit).dimension != Dimension::kNone || (!spaced && HumanFactor(unit) > 0);
     if (mark == '=' || !known) return;
@@ -536,6 +545,15 @@ class Scanner {
         field.key_begin = word.at;
         field.binding = Binding::kSpace;
         phrase_words_.pop_back();
+        // "val loss 4.3": whose it is.
+        if (!phrase_words_.empty()) {
+          const auto& whose = phrase_words_.back();
+          const LineWord meaning = LineWordOf(whose.text);
+          if (meaning == LineWord::kTrain || meaning == LineWord::kEval) {
+            field.key = text_.substr(whose.at, phrase_end_ - whose.at);
+            field.key_begin = whose.at;
+          }
+        }
         if (phrase_words_.size() > 1 && phrase_words_.back().text == "at") {
           lead_ = phrase_words_[phrase_words_.size() - 2].text;
         }

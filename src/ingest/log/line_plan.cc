@@ -116,7 +116,8 @@ class Planner {
     };
     const std::string_view message = base::Trim(Message());
     return !message.empty() && message[0] == '[' && whole(first) && whole(second) &&
-           second.end < text_.size() && text_[second.end] == ']' &&
+           second.end + 1 < text_.size() && text_[second.end] == ']' &&
+           (text_[second.end + 1] == ' ' || text_[second.end + 1] == ':') &&
            base::Trim(text_.substr(first.end, second.begin - first.end)) == ",";
   }
 
@@ -140,6 +141,11 @@ class Planner {
     KeyMeaning meaning = MeaningOf(plan.key);
     // Without a name of its own: "in 0 epoch", "0.001 rate".
     const bool of_unit = MeaningOf(field.unit).role == Role::kEpoch;
+    // "1epoch:train:1-50batch"
+    if (of_unit && meaning.role == Role::kOther) {
+      meaning.role = Role::kEpoch;
+      plan.key = field.unit;
+    }
     const std::string_view after = of_unit ? field.unit : field.after;
     if (meaning.role == Role::kOther && field.binding != Binding::kSeparator && !after.empty()) {
       const KeyMeaning behind = MeaningOf(after);
@@ -151,9 +157,10 @@ class Planner {
         plan.key = after;
       }
     }
-    if (meaning.role == Role::kOther && !field.group.empty()) {
+    if (!field.group.empty()) {
       const bool eval = meaning.eval;
-      meaning = MeaningOf(field.key);
+      const KeyMeaning own = MeaningOf(field.key);
+      if (own.role != Role::kOther) meaning = own;
       meaning.eval |= eval;
       if (meaning.eval && meaning.role == Role::kLoss) meaning.role = Role::kEvalMetric;
     }
@@ -189,6 +196,9 @@ class Planner {
       plan.role = Role::kOther;
     }
     if (IsCounter(plan.role) && field.unit == "%") plan.role = Role::kPercent;
+    // BasicSR: "time (data): 0.771 (0.020)".
+    if (plan.average && field.average && NormalKey(plan.key) == "time_data")
+      plan.role = Role::kDataTime;
     key_at_.push_back(field.key_begin);
     bindings_.push_back(field.binding);
     plan_.fields.push_back(std::move(plan));
@@ -353,12 +363,14 @@ class Planner {
       const bool pair = field.form == FieldForm::kPair;
       const bool whole = field.form == FieldForm::kNumber && field.unit.empty() && !field.average;
       // "Train: 0 [  0/312]", "Train: 1/3 ( 33%) [  0/101]"
-      if ((whole || pair) && NormalKey(field.key) == "train" && plan_.epoch < 0 &&
-          i + 1 < plan_.fields.size() && plan_.fields[i + 1].form == FieldForm::kPair) {
+      if ((whole || pair) && NormalKey(field.key) == "train" && plan_.epoch < 0 && PairFollows(i)) {
         SetCounter(i, Role::kEpoch);
         continue;
       }
       if (!field.key.empty()) continue;
+      // "(0/2)" in front: the rank, of how many.
+      const bool in_parentheses = pair && i == 0 && InParentheses();
+      if (in_parentheses) continue;
       if (pair && plan_.step < 0 && plan_.step_in_epoch < 0) {
         SetCounter(i, Role::kStepInEpoch);
       } else if (whole && i == 0 && BracketFirst() && plan_.step < 0 && plan_.epoch < 0) {
@@ -393,6 +405,11 @@ class Planner {
   bool BracketFirst() const {
     const size_t end = scanned_.fields[0].end;
     return base::StartsWith(base::Trim(Message()), "[") && end < text_.size() && text_[end] == ']';
+  }
+  bool InParentheses() const {
+    const Field& first = scanned_.fields[0];
+    return first.begin > 0 && text_[first.begin - 1] == '(' && first.total_end < text_.size() &&
+           text_[first.total_end] == ')';
   }
   bool BracketedFirst() const {
     return !scanned_.fields.empty() && scanned_.fields[0].begin > 0 &&
@@ -501,6 +518,10 @@ class Planner {
     plan_.has_epoch = plan_.epoch >= 0;
     plan_.has_step = plan_.step >= 0 || plan_.step_in_epoch >= 0;
     plan_.names_loss = loss;
+    for (const FieldPlan& field : plan_.fields) {
+      plan_.elapsed |= field.role == Role::kElapsed;
+      plan_.pair |= field.form == FieldForm::kPair && IsCounter(field.role);
+    }
     if (plan_.bare_step && eval_figure && !own_figure) own_figure = loss = true;
     if (plan_.bare_step && own_figure) loss = true;
     const bool counter = plan_.has_epoch || plan_.has_step;
@@ -574,7 +595,15 @@ class Planner {
         has(".....")) {
       return !plan_.bar;
     }
+    const size_t comment = text.find(" # ");
+    if (comment != std::string_view::npos &&
+        text.substr(0, comment).find('=') != std::string_view::npos) {
+      return true;
+    }
     return std::any_of(plan_.fields.begin(), plan_.fields.end(), [](const FieldPlan& field) {
+      for (const std::string_view owner : {"args.", "cfg.", "config.", "opt.", "self.", "FLAGS."}) {
+        if (base::StartsWith(field.key, owner)) return true;
+      }
       return field.key.find('(') != std::string::npos && field.key.find(')') == std::string::npos;
     });
   }
@@ -590,8 +619,10 @@ class Planner {
     if (!prefix_.logger.empty() && lower.size() > 120) return;
     // "Evaluation:" alone.
     const bool short_line = scanned_.words.size() <= 3 && plan_.fields.empty() && lower.size() < 40;
-    const bool names_eval = short_line && !scanned_.words.empty() &&
-                            LineWordOf(scanned_.words.front().text) == LineWord::kEval;
+    const bool names_eval =
+        short_line &&
+        std::any_of(scanned_.words.begin(), scanned_.words.end(),
+                    [](const auto& word) { return LineWordOf(word.text) == LineWord::kEval; });
     plan_.begins_eval = names_eval || has("eval begin") || has("running evaluation") ||
                         has("begin validation") || has("start evaluat") || has("start validat") ||
                         has("begin evaluat") || has("evaluating...") || has("validating...") ||

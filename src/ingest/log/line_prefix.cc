@@ -309,7 +309,8 @@ class PrefixReader {
       SetLogger(inside);
       return true;
     }
-    if (!IsName(inside) || IsPhase(inside) || !PrefixFollows(close + 1)) return false;
+    const bool name = IsName(inside) || IsHostAndRank(inside);
+    if (!name || IsPhase(inside) || !PrefixFollows(close + 1)) return false;
     SetLogger(inside);
     return true;
   }
@@ -353,6 +354,13 @@ class PrefixReader {
         SetLogger(word);
       }
     }
+  }
+
+  // "[gpu01:0/2]" of ESPnet.
+  static bool IsHostAndRank(std::string_view inside) {
+    const size_t colon = inside.find(':');
+    return colon != std::string_view::npos && IsName(inside.substr(0, colon)) &&
+           inside.find_first_not_of("0123456789/", colon + 1) == std::string_view::npos;
   }
 
   // "[12345.678901]": seconds since the machine was started.

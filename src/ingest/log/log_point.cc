@@ -92,6 +92,17 @@ std::string_view KeptRecord::Hold(std::string_view text, std::string_view line) 
   return std::string_view(texts_).substr(at);
 }
 
+void KeptRecord::SetStepMeaning(bool in_epoch) {
+  for (LogValue& value : values_) {
+    if (value.role == Role::kStep || value.role == Role::kStepInEpoch) {
+      value.role = in_epoch ? Role::kStepInEpoch : Role::kStep;
+    }
+    if (value.role == Role::kTotalSteps || value.role == Role::kStepsPerEpoch) {
+      value.role = in_epoch ? Role::kStepsPerEpoch : Role::kTotalSteps;
+    }
+  }
+}
+
 std::optional<model::LogPoint> KeptRecord::Take() const {
   return any_ ? std::optional(CopyOf(record_)) : std::nullopt;
 }

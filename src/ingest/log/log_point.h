@@ -27,6 +27,9 @@ class KeptRecord {
   KeptRecord& operator=(const KeptRecord&) = delete;
 
   void Keep(const LogRecord& record);
+  // The meaning of its steps became known later (LogSink::OnStepMeaning).
+  void SetStepMeaning(bool in_epoch);
+  bool empty() const { return !any_; }
   // Nothing when none was kept.
   std::optional<model::LogPoint> Take() const;
   // Views into this.

@@ -75,7 +75,7 @@ void LogSummary::AddTrain(const LogRecord& plain) {
     rank_row_ = &RankRow(plain.place.rank);
   }
   ++rank_row_->records;
-  if (!report_.first) report_.first = CopyOf(plain);
+  if (first_.empty()) first_.Keep(plain);
   last_.Keep(plain);
   const StepTiming timing = timer_.Next(record);
   cause_.Record(plain);
@@ -169,6 +169,15 @@ void LogSummary::AddMemory(const IndexedRecord& record) {
   memory_trend_.Add(highest->value);
 }
 
+void LogSummary::OnStepMeaning(uint32_t file, uint32_t shape, bool in_epoch) {
+  for (KeptRecord* kept : {&first_, &last_}) {
+    const LogRecord& record = kept->record();
+    if (!kept->empty() && record.place.file == file && record.shape == shape) {
+      kept->SetStepMeaning(in_epoch);
+    }
+  }
+}
+
 void LogSummary::OnEvent(const LogEvent& event) {
   Span(event.place);
   for (LogRun* run : runs_) run->Event(event);
@@ -251,6 +260,7 @@ model::LogReport LogSummary::Take(const EngineCounts& counts, std::vector<std::s
   if (report_.ranks.size() == 1 && !report_.ranks.front().rank) report_.ranks.clear();
   report_.events = events_.Take();
   report_.cause = cause_.Take();
+  report_.first = first_.Take();
   report_.last = last_.Take();
   report_.last_eval = last_eval_.Take();
   report_.shapes = shapes_.Take(kMostShapesTold);

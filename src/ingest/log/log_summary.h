@@ -29,6 +29,7 @@ class LogSummary : public LogSink {
 
   void OnRecord(const LogRecord& record) override;
   void OnEvent(const LogEvent& event) override;
+  void OnStepMeaning(uint32_t file, uint32_t shape, bool in_epoch) override;
 
   // Ends it. `files` are those of the engine, in their order.
   model::LogReport Take(const EngineCounts& counts, std::vector<std::string> notes,
@@ -51,7 +52,7 @@ class LogSummary : public LogSink {
   std::map<int32_t, model::LogRankRow> ranks_;
   EventLedger events_;
   RootCauseFinder cause_;
-  KeptRecord last_, last_eval_;
+  KeptRecord first_, last_, last_eval_;
   ShapeTable shapes_;
   StepTimer timer_;
   DataPlaceJudge data_place_;

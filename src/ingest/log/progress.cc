@@ -54,10 +54,14 @@ struct Stream {
   bool eval = false;  // a line said that an evaluation begins
   bool skip_next = false;
   double header_epoch = std::numeric_limits<double>::quiet_NaN();
+  bool header_pair = false;  // "3/10"
   double train_total = std::numeric_limits<double>::quiet_NaN();
   double last_epoch = std::numeric_limits<double>::quiet_NaN();
   double last_step = std::numeric_limits<double>::quiet_NaN();
   uint32_t start = 0;
+  double last_seen_epoch =
+      std::numeric_limits<double>::quiet_NaN();  // of training, given or pending
+  double last_seen_step = std::numeric_limits<double>::quiet_NaN();
   uint64_t drawn_line = 0;  // the pending record's, when more was drawn over it
   bool has_box = false;
   HeldRecord box;                       // a table with one figure a row
@@ -90,6 +94,7 @@ class Progress::Impl {
       stream.skip_next = true;
       return;
     }
+    if (plan.box) return BoxRow(stream, line);
     switch (plan.tier) {
       case Tier::kNone:
         return;
@@ -110,7 +115,7 @@ class Progress::Impl {
                          stream.pending.plan->family == plan.family &&
                          !(stream.pending.epoch < scratch_.epoch);
     if (redraws) Forget(&stream);
-    stream.drawn_line = line.redrawn ? line.place.line : 0;
+    stream.drawn_line = line.redrawn && plan.elapsed && !plan.pair ? line.place.line : 0;
     Candidate(stream, line);
   }
 
@@ -152,6 +157,8 @@ class Progress::Impl {
     if (next && stream.bar.last > 0 && stream.bar.last < stream.bar.total)
       stream.bar.header_at_begin = stream.header_epoch;
     stream.header_epoch = scratch_.epoch;
+    stream.header_pair =
+        line.plan->fields[static_cast<size_t>(line.plan->epoch)].form == FieldForm::kPair;
     if (best_ == Tier::kNone && line.text.substr(0, 6) == ":::MLP") Hold(&scratch_, Tier::kHeader);
   }
 
@@ -177,6 +184,16 @@ class Progress::Impl {
     }
     if (!loss || plan.bar || (best_ >= Tier::kFigures && plan.family != header_family_)) return;
     if (Known(stream.header_epoch) && !stream.eval) {
+      // A header without "of how many" may be a setting: sure when another one follows.
+      const bool sure = stream.header_pair || plan.family == header_family_;
+      if (!sure && !(plan.family == waiting_family_ && stream.header_epoch > waiting_epoch_)) {
+        waiting_family_ = plan.family;
+        waiting_epoch_ = stream.header_epoch;
+        scratch_.epoch = stream.header_epoch;
+        scratch_.header_epoch = stream.header_epoch;
+        Hold(&scratch_, Tier::kExtra);
+        return;
+      }
       scratch_.epoch = stream.header_epoch;
       scratch_.header_epoch = stream.header_epoch;
       scratch_.tier = Tier::kLoss;
@@ -285,6 +302,8 @@ class Progress::Impl {
       record->header_epoch = stream.header_epoch;
     }
     stream.eval = false;
+    stream.last_seen_epoch = record->epoch;
+    stream.last_seen_step = record->step;
     if (record->tier == Tier::kLoss) {
       stream.train_shape = record->plan->shape;
       if (Known(record->total)) stream.train_total = record->total;
@@ -307,7 +326,10 @@ class Progress::Impl {
   static bool IsEvaluation(const Stream& stream, const LinePlan& plan, const HeldRecord& record) {
     if (!stream.eval || plan.told_train) return false;
     if (stream.train_shape && *stream.train_shape != plan.shape) return true;
-    return Known(record.total) && Known(stream.train_total) && record.total != stream.train_total;
+    if (Known(record.total) && Known(stream.train_total) && record.total != stream.train_total)
+      return true;
+    return Known(record.epoch) && record.epoch == stream.last_seen_epoch &&
+           record.step <= stream.last_seen_step;
   }
 
   // Follows the counters of a shape: whether steps begin again with each epoch.
@@ -365,7 +387,7 @@ class Progress::Impl {
     }
     const bool again = record.step < bar.last || record.total != bar.total ||
                        (own_epoch && epoch != bar.epoch) ||
-                       (bar.last >= bar.total && Known(epoch) && epoch != bar.epoch);
+                       (!bar.whole && bar.last >= bar.total && Known(epoch) && epoch != bar.epoch);
     if (again) {
       EndBar(stream);
       bar.total = record.total;
@@ -507,8 +529,8 @@ class Progress::Impl {
     if (record.kind != RecordKind::kTrain) return Give(stream, &record);
     if (IsEpochSummary(stream, record)) return;
     // Counters alone, to which a loss was joined: as sure as the counters are.
-    if (record.plan->tier <= Tier::kCounter && record.tier == Tier::kLoss && !record.header_epoch &&
-        ShapeOf(record.plan->shape).count < 2) {
+    if (record.plan->tier <= Tier::kCounter && record.tier == Tier::kLoss &&
+        record.plan->tier != Tier::kExtra && ShapeOf(record.plan->shape).count < 2) {
       record.tier = Tier::kCounter;
       if (best_ < Tier::kFigures) Hold(&record, Tier::kCounter);
       return;
@@ -531,7 +553,7 @@ class Progress::Impl {
     best_ = Tier::kLoss;
     best_family_ = record.plan->family;
     for (HeldRecord& held : held_) {
-      if (held.plan->family == best_family_ && held.tier >= Tier::kCounter)
+      if (held.plan->family == best_family_ && (held.tier >= Tier::kCounter || held.header_epoch))
         Give(StreamOf(held.place.stream), &held);
     }
     held_.clear();
@@ -668,6 +690,8 @@ class Progress::Impl {
   std::unordered_set<uint32_t> summaries_;  // and of whole epochs
   Tier best_ = Tier::kNone;                 // of the records given
   uint32_t best_family_ = 0;
+  uint32_t waiting_family_ = 0;
+  double waiting_epoch_ = std::numeric_limits<double>::infinity();
   uint32_t header_family_ = 0;  // of records whose epoch stands above them
   bool step_level_ = false;     // records of steps were given: those of epochs are summaries
 };

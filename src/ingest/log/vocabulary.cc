@@ -157,6 +157,7 @@ constexpr Entry kNames[] = {
     {"step_time", Role::kStepTime},
     {"time", Role::kStepTime},
     {"time_cost", Role::kStepTime},
+    {"time_data", Role::kStepTime},
     {"time_per_iter", Role::kStepTime},
     {"time_per_step", Role::kStepTime},
     {"train_cost", Role::kStepTime},
@@ -251,9 +252,9 @@ constexpr std::string_view kMetricWords[] = {
 // Words of a name that say whose figure it is, not what it is.
 constexpr std::string_view kTrainWords[] = {"train", "training", "trn", "tr", "trainer", "训练"};
 constexpr std::string_view kEvalWords[] = {
-    "val",      "valid",  "validation", "eval",       "evaluation", "test",     "dev",
-    "validate", "valid1", "val1",       "验证",       "测试",       "评估",     "testing",
-    "tel",      "valset", "evals",      "validating", "evaluating", "evaluate", "heldout"};
+    "val",    "valid",      "validation", "eval",     "evaluation", "test",    "dev", "validate",
+    "valid1", "val1",       "验证",       "测试",     "评估",       "testing", "tel", "valset",
+    "evals",  "validating", "evaluating", "evaluate", "heldout",    "cv"};
 constexpr std::string_view kAverageWords[] = {"avg",        "average",    "mean",   "running",
                                               "avr",        "smoothed",   "median", "avg.",
                                               "runningavg", "global_avg", "平均"};
@@ -289,6 +290,11 @@ Role RoleByRule(const std::string& name, std::span<const std::string_view> words
   const bool loss = EndsWithAny(name, {"loss", "_losses"}) || base::StartsWith(name, "loss") ||
                     has("loss") || has("xent") || has("损失");
   if (has("eta")) return Role::kEta;
+  // BasicSR: "l_pix"
+  if (base::StartsWith(name, "l_") && words.size() <= 3 &&
+      name.find_first_of(".0123456789") == std::string::npos) {
+    return Role::kLossPart;
+  }
   if (has("lr") || (has("learning") && has("rate"))) return Role::kLearningRate;
   if ((has("scale") || has("scaling")) && has("loss")) return Role::kLossScale;
   if (has("norm") && (has("grad") || has("gradient"))) return Role::kGradNorm;
@@ -383,8 +389,8 @@ LineWord LineWordOf(std::string_view word) {
   static constexpr std::string_view kInference[] = {"infer",      "inference",  "predict",
                                                     "prediction", "predicting", "benchmark"};
   static constexpr std::string_view kSummary[] = {
-      "avg",     "average", "averaged", "end",  "done",     "finished", "finish", "best",
-      "summary", "overall", "total",    "mean", "complete", "ended",    "final",  "平均"};
+      "avg",     "average", "averaged", "end",  "done",     "finished", "finish", "best", "summary",
+      "results", "overall", "total",    "mean", "complete", "ended",    "final",  "平均"};
   if (Has(kTrainWords, word)) return LineWord::kTrain;
   if (Has(kEvalWords, word) || word == "evaluated" || word == "validated") return LineWord::kEval;
   if (Has(kInference, word)) return LineWord::kInference;
