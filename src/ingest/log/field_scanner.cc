@@ -126,9 +126,10 @@ class Scanner {
       size_t next = at_;
       while (next < text_.size() && text_[next] == ' ') ++next;
       const size_t kept = std::exchange(at_, next);
-      const bool number = StartsNumber() || Peek() == '[';
+      // or the end of a cell
+      const bool goes_on = StartsNumber() || Peek() == '[' || Peek() == '|';
       at_ = kept;
-      if (number) {
+      if (goes_on) {
         at_ = next;
         return;
       }

@@ -175,7 +175,7 @@ class Planner {
     plan.eval = meaning.eval;
     plan.average |= meaning.average;
     train_key_ |= meaning.train;
-    if (plan.key.empty()) plan.role = RoleOfUnit(field);
+    if (plan.key.empty() && named == nullptr && !pair_of_counters) plan.role = RoleOfUnit(field);
     train_names_ += base::StartsWith(NormalKey(plan.key), "train_") ? 1 : 0;
     run_total_ |= IsRunTotal(NormalKey(plan.key));
     if (NormalKey(plan.key) == "score") {

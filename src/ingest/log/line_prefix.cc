@@ -276,7 +276,7 @@ class PrefixReader {
     const size_t close = text_.substr(0, next_ + kMostBracketBytes).find(')', next_);
     if (close == std::string_view::npos) return false;
     const std::string_view inside = text_.substr(next_ + 1, close - next_ - 1);
-    if (!IsPlaceInCode(inside)) return false;
+    if (!IsPlaceInCode(inside) && !IsNameAndLine(inside)) return false;
     SetLogger(inside);
     return Accept(close + 1);
   }
@@ -354,6 +354,11 @@ class PrefixReader {
         SetLogger(word);
       }
     }
+  }
+
+  // "(trainer:464)"
+  static bool IsNameAndLine(std::string_view inside) {
+    return inside.find('/') == std::string_view::npos && IsHostAndRank(inside);
   }
 
   // "[gpu01:0/2]" of ESPnet.

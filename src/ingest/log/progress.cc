@@ -72,6 +72,8 @@ struct Stream {
   std::optional<uint32_t> summary_family;  // perhaps of whole epochs
   bool has_summary = false;
   HeldRecord summary;
+  bool has_eval_line = false;
+  HeldRecord eval_line;  // may be a step's progress, too
   bool has_pending = false;
   HeldRecord pending;
   Bar bar;
@@ -107,6 +109,7 @@ class Progress::Impl {
     }
     ReadValues(line, &scratch_);
     scratch_.kind = plan.kind;
+    scratch_.tier = plan.tier;
     if (std::exchange(stream.skip_next, false)) return;
     if (!Known(scratch_.epoch) && !Known(scratch_.step)) return;
     if (plan.bar) return BarState(stream, line);
@@ -116,7 +119,8 @@ class Progress::Impl {
                          !(stream.pending.epoch < scratch_.epoch);
     if (redraws) Forget(&stream);
     stream.drawn_line = line.redrawn && plan.elapsed && !plan.pair ? line.place.line : 0;
-    Candidate(stream, line);
+    if (EndsEvalLine(stream)) return Candidate(stream, *scratch_.plan);
+    Candidate(stream, plan);
   }
 
   void Other(uint32_t id, uint64_t line) {
@@ -180,6 +184,8 @@ class Progress::Impl {
     }
     if (plan.kind == RecordKind::kEval) {
       ++eval_records_;
+      stream.has_eval_line = best_ == Tier::kNone && Known(scratch_.step);
+      if (stream.has_eval_line) std::swap(stream.eval_line, scratch_);
       return;
     }
     if (!loss || plan.bar || (best_ >= Tier::kFigures && plan.family != header_family_)) return;
@@ -236,10 +242,25 @@ class Progress::Impl {
     Begin(stream, &box);
   }
 
-  void Candidate(Stream& stream, const ProgressLine& line) {
-    const LinePlan& plan = *line.plan;
+  // LightGBM prints a step's evaluation and then, in a line of its own, that the step is done: what
+  // progress it has. Makes one record of both.
+  bool EndsEvalLine(Stream& stream) {
+    if (!stream.has_eval_line) return false;
+    stream.has_eval_line = false;
+    HeldRecord& eval = stream.eval_line;
+    const bool ends = scratch_.plan->tier == Tier::kCounter && scratch_.step == eval.step &&
+                      scratch_.place.line <= eval.place.line + 2;
+    if (!ends) return false;
+    eval.kind = RecordKind::kTrain;
+    eval.tier = Tier::kCounter;
+    Join(&eval, scratch_);
+    std::swap(eval, scratch_);
+    --eval_records_;
+    return true;
+  }
+
+  void Candidate(Stream& stream, const LinePlan& plan) {
     HeldRecord& record = scratch_;
-    record.tier = plan.tier;
     if (evals_.contains(plan.family)) record.kind = RecordKind::kEval;
     if (MergesWith(stream, record)) {
       // "step 0: train loss 4.2, val loss 4.3" next to "iter 0: loss 4.25": an evaluation's.
@@ -248,7 +269,7 @@ class Progress::Impl {
         evals_.insert(stream.pending.plan->family);
         stream.pending.kind = RecordKind::kEval;
         FlushOne(stream);
-        Candidate(stream, line);
+        Candidate(stream, plan);
         return;
       }
       // The line with the loss is the main one, unless both begin alike.
