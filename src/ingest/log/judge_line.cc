@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+// What kind of line it is: of training, an evaluation, a summary, code.
+#include <algorithm>
+
+#include "base/strings.h"
+#include "ingest/log/events.h"
+#include "ingest/log/line_draft.h"
+#include "ingest/log/vocabulary.h"
+
+namespace epochmeter::ingest::log {
+namespace {
+
+class LineJudge {
+ public:
+  explicit LineJudge(LineDraft& draft) : draft_(draft) {}
+
+  void Run() {
+    ReadWords();
+    JudgeTier();
+    JudgeContext();
+    JudgeBox();
+    draft_.plan.events = EventReader::MayMatter(draft_.text);
+  }
+
+ private:
+  // Words in front of the first figure say what kind of line it is.
+  void ReadWords() {
+    size_t first_figure = draft_.text.size();
+    for (size_t i = 0; i < draft_.plan.fields.size(); ++i) {
+      if (!IsFigure(draft_.plan.fields[i].role) && draft_.plan.fields[i].role != Role::kEvalMetric)
+        continue;
+      first_figure = std::min(first_figure, std::max(draft_.key_at[i], draft_.prefix.message));
+    }
+    for (const auto& word : draft_.scanned.words) {
+      if (word.at <= first_figure) See(LineWordOf(word.text), word);
+    }
+    // The loggers' own names: fairseq's "valid", "train".
+    const std::string logger = base::ToLowerAscii(draft_.prefix.logger);
+    if (LineWordOf(logger) == LineWord::kEval) eval_ = true;
+    if (logger == "train" && draft_.plan.fields.size() > 3) run_summary_ = true;
+  }
+
+  void See(LineWord meaning, const ScannedLine::Word& word) {
+    const bool leads = &word == &draft_.scanned.words.front() || IsTag(word);
+    switch (meaning) {
+      case LineWord::kTrain:
+        draft_.plan.told_train |= leads;
+        break;
+      case LineWord::kEval:
+        eval_ = true;
+        break;
+      case LineWord::kInference:
+        inference_ = true;
+        break;
+      case LineWord::kSummary:
+        summary_ = true;
+        break;
+      default:
+        break;
+    }
+  }
+
+  // "[Eval]", "Epoch(val)", "mode: val"
+  bool IsTag(const ScannedLine::Word& word) const {
+    const char before = word.at > 0 ? draft_.text[word.at - 1] : '\0';
+    return before == '[' || before == '(' || before == '"' || before == ' ';
+  }
+
+  void JudgeTier() {
+    bool figure = false, own_figure = false, loss = false, eval_figure = false;
+    for (const FieldPlan& field : draft_.plan.fields) {
+      eval_figure |= field.eval || field.role == Role::kEvalMetric;
+      figure |= IsFigure(field.role);
+      own_figure |= IsFigure(field.role) && !field.eval;
+      loss |= IsLoss(field);
+    }
+    draft_.plan.told_train |= draft_.train_key;
+    draft_.plan.has_eval_values = eval_figure;
+    draft_.plan.has_epoch = draft_.plan.epoch >= 0;
+    draft_.plan.has_step = draft_.plan.step >= 0 || draft_.plan.step_in_epoch >= 0;
+    draft_.plan.names_loss = loss;
+    for (const FieldPlan& field : draft_.plan.fields) {
+      draft_.plan.elapsed |= field.role == Role::kElapsed;
+      draft_.plan.pair |= field.form == FieldForm::kPair && IsCounter(field.role);
+    }
+    if (draft_.plan.bare_step && eval_figure && !own_figure) own_figure = loss = true;
+    if (draft_.plan.bare_step && own_figure) loss = true;
+    const bool counter = draft_.plan.has_epoch || draft_.plan.has_step;
+    if (counter && loss) {
+      draft_.plan.tier = Tier::kLoss;
+    } else if (counter && own_figure) {
+      draft_.plan.tier = Tier::kFigures;
+    } else if (counter && !figure && !eval_figure) {
+      draft_.plan.tier = draft_.plan.has_step ? Tier::kCounter : Tier::kHeader;
+    } else if (own_figure || loss) {
+      draft_.plan.tier = Tier::kExtra;
+    } else if (eval_figure) {
+      draft_.plan.tier = Tier::kExtra;
+      eval_ = true;
+    }
+    if (counter && eval_figure && !own_figure) eval_ = true;
+    if (!draft_.text.empty() && IsConfiguration()) draft_.plan.tier = Tier::kNone;
+    JudgeKind(loss, own_figure);
+  }
+
+  void JudgeKind(bool loss, bool own_figure) {
+    run_summary_ |= draft_.run_total && (draft_.train_names >= 3 || !draft_.plan.has_step);
+    if (base::StartsWith(draft_.Message(), "Saving dict for global step"))
+      eval_ = draft_.eval_counter = true;
+    const bool latency = std::any_of(
+        draft_.plan.fields.begin(), draft_.plan.fields.end(), [](const FieldPlan& field) {
+          return NormalKey(field.key).find("latency") != std::string::npos;
+        });
+    if (latency && !loss) inference_ = true;
+    eval_ |= draft_.named_eval;
+    if (run_summary_) summary_ = draft_.plan.sure_summary = true;
+    if (inference_) draft_.plan.kind = RecordKind::kInference;
+    if (summary_) draft_.plan.kind = RecordKind::kSummary;
+    if ((eval_ && !(draft_.plan.told_train && own_figure && !draft_.eval_counter)) ||
+        draft_.eval_counter) {
+      draft_.plan.kind = RecordKind::kEval;
+    }
+  }
+
+  // Code, settings, command lines: many names with words for values.
+  bool IsConfiguration() const {
+    const std::string_view message = draft_.Message();
+    if (IsCode()) return true;
+    if (message.find("Namespace(") != std::string_view::npos) return true;
+    const std::string_view trimmed = base::Trim(draft_.text);
+    if (trimmed.empty()) return true;
+    // A diff, a comment, a shell's trace.
+    if ((trimmed[0] == '+' || trimmed[0] == '-') && trimmed.size() > 1 && trimmed[1] == ' ' &&
+        draft_.text[0] == trimmed[0] && draft_.plan.tier != Tier::kLoss) {
+      return true;
+    }
+    size_t settings = 0;
+    for (const auto& word : draft_.scanned.words) {
+      settings += word.text == "none" || word.text == "false" || word.text == "true";
+    }
+    return settings >= 2 && !draft_.plan.names_loss;
+  }
+
+  // Source code, a diff, a shell's trace, a request to a web server.
+  bool IsCode() const {
+    const std::string_view text = draft_.text;
+    const auto has = [text](std::string_view what) {
+      return text.find(what) != std::string_view::npos;
+    };
+    if (base::StartsWith(text, "+ ") || base::StartsWith(text, "# ") ||
+        base::StartsWith(text, "// ")) {
+      return true;
+    }
+    const bool diff = (text[0] == '+' || text[0] == '-') && text.substr(1, 4) == "    ";
+    if (diff || has("print(") || has("logger.") || has("logging.info(") || has(" HTTP/1.") ||
+        has(".....")) {
+      return !draft_.plan.bar;
+    }
+    const size_t comment = text.find(" # ");
+    if (comment != std::string_view::npos &&
+        text.substr(0, comment).find('=') != std::string_view::npos) {
+      return true;
+    }
+    return std::any_of(draft_.plan.fields.begin(), draft_.plan.fields.end(),
+                       [](const FieldPlan& field) {
+                         for (const std::string_view owner :
+                              {"args.", "cfg.", "config.", "opt.", "self.", "FLAGS."}) {
+                           if (base::StartsWith(field.key, owner)) return true;
+                         }
+                         return field.key.find('(') != std::string::npos &&
+                                field.key.find(')') == std::string::npos;
+                       });
+  }
+
+  // Lines that say what the next ones are.
+  void JudgeContext() {
+    if (draft_.plan.tier == Tier::kLoss || draft_.plan.tier == Tier::kFigures) return;
+    const std::string lower = base::ToLowerAscii(draft_.Message().substr(0, 200));
+    const auto has = [&lower](std::string_view text) {
+      return lower.find(text) != std::string::npos;
+    };
+    draft_.plan.repeats_best = has("best iteration is") && base::EndsWith(base::Trim(lower), ":");
+    if (!draft_.prefix.logger.empty() && lower.size() > 120) return;
+    // "Evaluation:" alone.
+    const bool short_line =
+        draft_.scanned.words.size() <= 3 && draft_.plan.fields.empty() && lower.size() < 40;
+    const bool names_eval =
+        short_line &&
+        std::any_of(draft_.scanned.words.begin(), draft_.scanned.words.end(),
+                    [](const auto& word) { return LineWordOf(word.text) == LineWord::kEval; });
+    draft_.plan.begins_eval =
+        names_eval || has("eval begin") || has("running evaluation") || has("begin validation") ||
+        has("start evaluat") || has("start validat") || has("begin evaluat") ||
+        has("evaluating...") || has("validating...") || has("running validation") ||
+        has("running prediction") || has("begin test") || has("start testing") ||
+        has("predict begin") || has("***** eval");
+    draft_.plan.begins_train = has("eval samples") || has("running training") ||
+                               has("start train") || has("begin training") ||
+                               has("end of validation") || has("***** train");
+  }
+
+  void JudgeBox() {
+    const std::string_view line = base::Trim(draft_.text);
+    draft_.plan.box = line.size() > 4 && line.front() == '|' && line.back() == '|' &&
+                      draft_.plan.fields.size() == 1 && !draft_.plan.fields[0].key.empty();
+    if (draft_.plan.box && draft_.plan.tier == Tier::kNone) draft_.plan.tier = Tier::kExtra;
+  }
+
+  LineDraft& draft_;
+  bool eval_ = false, inference_ = false, summary_ = false, run_summary_ = false;
+};
+
+}  // namespace
+
+void JudgeLine(LineDraft* draft) { LineJudge(*draft).Run(); }
+
+}  // namespace epochmeter::ingest::log

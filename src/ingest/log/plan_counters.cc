@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which numbers of a line say where the training is: epoch, step, of how many.
+#include <algorithm>
+
+#include "base/strings.h"
+#include "ingest/log/line_draft.h"
+#include "ingest/log/vocabulary.h"
+
+namespace epochmeter::ingest::log {
+namespace {
+
+// Where several names of one line mean the same counter, the one that the line is about.
+int CounterRank(std::string_view key) {
+  static constexpr std::string_view kBest[] = {"num_updates", "global_step", "current_steps",
+                                               "epch"};
+  static constexpr std::string_view kLast[] = {
+      "update", "it", "ep", "rounds", "micro_step", "pass", "epochs", "steps", "iterations"};
+  const std::string name = NormalKey(key);
+  if (std::find(std::begin(kBest), std::end(kBest), name) != std::end(kBest)) return 0;
+  if (std::find(std::begin(kLast), std::end(kLast), name) != std::end(kLast)) return 2;
+  return 1;
+}
+
+class CounterPlanner {
+ public:
+  explicit CounterPlanner(LineDraft& draft) : draft_(draft) {}
+
+  void Run() {
+    FindBar();
+    PlaceBarPair();
+    for (size_t i = 0; i < draft_.plan.fields.size(); ++i) {
+      FieldPlan& field = draft_.plan.fields[i];
+      if (!IsCounter(field.role)) continue;
+      int* place = field.role == Role::kEpoch  ? &draft_.plan.epoch
+                   : field.role == Role::kStep ? &draft_.plan.step
+                                               : &draft_.plan.step_in_epoch;
+      const bool first = *place < 0;
+      if (!first && CounterRank(field.key) >=
+                        CounterRank(draft_.plan.fields[static_cast<size_t>(*place)].key)) {
+        field.role = Role::kOther;
+        continue;
+      }
+      if (!first) draft_.plan.fields[static_cast<size_t>(*place)].role = Role::kOther;
+      *place = static_cast<int>(i);
+    }
+    PlaceBareNumbers();
+    PlacePairs();
+  }
+
+ private:
+  // "|####| 3/10 [00:01<00:02": the glyphs of a bar, next to a pair.
+  void FindBar() {
+    const std::string_view message = draft_.Message();
+    const bool glyphs = message.find("%|") != std::string_view::npos ||
+                        message.find("\xE2\x96\x88") != std::string_view::npos ||  // full block
+                        message.find("\xE2\x94\x81") != std::string_view::npos ||  // heavy line
+                        message.find("[==") != std::string_view::npos ||
+                        message.find("[=>") != std::string_view::npos ||
+                        message.find("[>.") != std::string_view::npos ||
+                        message.find("....]") != std::string_view::npos ||
+                        message.find("##]") != std::string_view::npos ||
+                        message.find("\xE2\x94\x80\xE2\x94\x80") != std::string_view::npos;
+    draft_.plan.bar = glyphs;
+  }
+
+  // A bar counts by its own pair; other counters are figures beside it.
+  void PlaceBarPair() {
+    if (!draft_.plan.bar) return;
+    const auto pair = std::find_if(
+        draft_.plan.fields.begin(), draft_.plan.fields.end(), [](const FieldPlan& field) {
+          return field.form == FieldForm::kPair && field.role != Role::kEpoch;
+        });
+    if (pair == draft_.plan.fields.end()) return;
+    for (FieldPlan& field : draft_.plan.fields) {
+      const bool steps = field.role == Role::kStep || field.role == Role::kStepInEpoch;
+      if (&field != &*pair && steps) field.role = Role::kOther;
+    }
+    if (pair->role != Role::kStep) pair->role = Role::kStepInEpoch;
+  }
+
+  // Numbers without a name, of which their place says what they count.
+  void PlaceBareNumbers() {
+    for (size_t i = 0; i < draft_.plan.fields.size(); ++i) {
+      FieldPlan& field = draft_.plan.fields[i];
+      const bool pair = field.form == FieldForm::kPair;
+      const bool whole = field.form == FieldForm::kNumber && field.unit.empty() && !field.average;
+      // "Train: 0 [  0/312]", "Train: 1/3 ( 33%) [  0/101]"
+      if ((whole || pair) && NormalKey(field.key) == "train" && draft_.plan.epoch < 0 &&
+          PairFollows(i)) {
+        SetCounter(i, Role::kEpoch);
+        continue;
+      }
+      if (!field.key.empty()) continue;
+      // "(0/2)" in front: the rank, of how many.
+      const bool in_parentheses = pair && i == 0 && InParentheses();
+      if (in_parentheses) continue;
+      if (pair && draft_.plan.step < 0 && draft_.plan.step_in_epoch < 0) {
+        SetCounter(i, Role::kStepInEpoch);
+      } else if (whole && i == 0 && BracketFirst() && draft_.plan.step < 0 &&
+                 draft_.plan.epoch < 0) {
+        // "[12]\ttrain-rmse:0.5"
+        SetCounter(i, Role::kStep);
+        draft_.plan.bare_step = true;
+      } else if (whole && i == 0 && draft_.plan.epoch < 0 && draft_.plan.step >= 0 &&
+                 BracketedFirst()) {
+        SetCounter(i, Role::kEpoch);  // "[train][1] ... step: 100"
+      } else if (whole && i == 0 && draft_.plan.step < 0 && draft_.plan.epoch < 0 && ColonFirst()) {
+        SetCounter(i, Role::kStep);  // "100: 3.2, 3.4 avg loss, 0.001 rate"
+      }
+    }
+  }
+
+  bool PairFollows(size_t index) const {
+    const size_t end = std::min(draft_.plan.fields.size(), index + 4);
+    for (size_t i = index + 1; i < end; ++i) {
+      if (draft_.plan.fields[i].form == FieldForm::kPair && draft_.plan.fields[i].key.empty())
+        return true;
+    }
+    return false;
+  }
+
+  void SetCounter(size_t index, Role role) {
+    draft_.plan.fields[index].role = role;
+    int& place = role == Role::kEpoch  ? draft_.plan.epoch
+                 : role == Role::kStep ? draft_.plan.step
+                                       : draft_.plan.step_in_epoch;
+    if (place < 0) place = static_cast<int>(index);
+  }
+
+  // "[12]" alone, not "[12, 3]".
+  bool BracketFirst() const {
+    const size_t end = draft_.scanned.fields[0].end;
+    return base::StartsWith(base::Trim(draft_.Message()), "[") && end < draft_.text.size() &&
+           draft_.text[end] == ']';
+  }
+
+  bool InParentheses() const {
+    const Field& first = draft_.scanned.fields[0];
+    return first.begin > 0 && draft_.text[first.begin - 1] == '(' &&
+           first.total_end < draft_.text.size() && draft_.text[first.total_end] == ')';
+  }
+
+  bool BracketedFirst() const {
+    return !draft_.scanned.fields.empty() && draft_.scanned.fields[0].begin > 0 &&
+           draft_.text[draft_.scanned.fields[0].begin - 1] == '[';
+  }
+
+  bool ColonFirst() const {
+    const std::string_view message = base::Trim(draft_.Message());
+    const size_t digits = message.find_first_not_of("0123456789");
+    return digits != 0 && digits != std::string_view::npos &&
+           (message[digits] == ':' || message.substr(digits, 2) == " |") &&
+           digits + 1 < message.size() &&
+           (message[digits + 1] == ' ' || message[digits + 1] == '\t' ||
+            message[digits + 1] == '|');
+  }
+
+  // What the second number of a pair is, and whether a step of a pair counts within the epoch.
+  void PlacePairs() {
+    for (size_t i = 0; i < draft_.plan.fields.size(); ++i) {
+      FieldPlan& field = draft_.plan.fields[i];
+      if (field.form != FieldForm::kPair) continue;
+      if (field.role == Role::kEpoch) field.total_role = Role::kEpochs;
+      // Next to an epoch, steps of a pair mostly begin again with each epoch; not where they are
+      // named first.
+      if (field.role == Role::kStep && draft_.plan.epoch >= 0 &&
+          draft_.plan.epoch < static_cast<int>(i)) {
+        field.role = Role::kStepInEpoch;
+        draft_.plan.step = -1;
+        if (draft_.plan.step_in_epoch < 0) draft_.plan.step_in_epoch = static_cast<int>(i);
+      }
+      if (field.role == Role::kStep) field.total_role = Role::kTotalSteps;
+      if (field.role == Role::kStepInEpoch) field.total_role = Role::kStepsPerEpoch;
+    }
+  }
+
+  LineDraft& draft_;
+};
+
+}  // namespace
+
+void PlanCounters(LineDraft* draft) { CounterPlanner(*draft).Run(); }
+
+}  // namespace epochmeter::ingest::log
