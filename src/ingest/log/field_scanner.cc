@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "base/strings.h"
+#include "ingest/log/number_forms.h"
+#include "ingest/log/plain_marks.h"
 #include "ingest/log/units.h"
 #include "ingest/log/vocabulary.h"
 
@@ -24,29 +26,6 @@ bool IsLetter(char c) {
 bool IsWordByte(char c) { return IsLetter(c) || IsDigit(c) || c == '_' || c == '@'; }
 // Digits behind it are part of a word.
 bool IsGlue(char c) { return IsWordByte(c) && static_cast<unsigned char>(c) < 0x80; }
-
-// Wide punctuation as the ASCII one, symbols and glyphs as spaces; each character keeps its bytes.
-std::string PlainMarks(std::string_view text) {
-  static constexpr std::pair<std::string_view, char> kMarks[] = {
-      {"\uFF1A", ':'}, {"\uFF0C", ','}, {"\uFF1B", ';'}, {"\u3001", ','}, {"\u3002", ';'},
-      {"\uFF08", '('}, {"\uFF09", ')'}, {"\uFF1D", '='}, {"\u3010", '['}, {"\u3011", ']'},
-      {"\uFF5C", '|'}, {"\u2502", '|'}, {"\u2503", '|'}, {"\u3000", ' '}};
-  std::string plain(text);
-  for (size_t at = 0; at + 2 < plain.size(); ++at) {
-    const auto lead = static_cast<unsigned char>(plain[at]);
-    if (lead != 0xE2 && lead != 0xE3 && lead != 0xEF && lead != 0xF0) continue;
-    const size_t size = lead == 0xF0 ? 4 : 3;
-    const std::string_view bytes = text.substr(at, size);
-    const auto* mark = std::find_if(std::begin(kMarks), std::end(kMarks),
-                                    [bytes](const auto& entry) { return entry.first == bytes; });
-    const bool known = mark != std::end(kMarks);
-    if (!known && lead != 0xE2 && lead != 0xF0) continue;
-    std::fill_n(plain.begin() + static_cast<ptrdiff_t>(at), bytes.size(), ' ');
-    if (known) plain[at] = mark->second;
-    at += bytes.size() - 1;
-  }
-  return plain;
-}
 
 class Scanner {
  public:
@@ -177,7 +156,7 @@ class Scanner {
     while (Peek() == ' ') ++at_;
     const bool number = StartsNumber();
     if (number) {
-      Emit(at_, NumberEnd(at_), FieldForm::kNumber);
+      Emit(at_, NumberEnd(text_, at_), FieldForm::kNumber);
     }
     const size_t close = text_.find(')', last);
     at_ = close == std::string_view::npos ? line_end : close + 1;
@@ -285,7 +264,7 @@ class Scanner {
       while (next < text_.size() && text_[next] == ' ') ++next;
       const size_t kept = std::exchange(at_, next);
       const bool letters = Has("nan") || Has("inf");
-      size_t end = letters ? at_ + 3 : StartsNumber() ? NumberEnd(at_) : at_;
+      size_t end = letters ? at_ + 3 : StartsNumber() ? NumberEnd(text_, at_) : at_;
       const size_t value_end = end;
       while (end < text_.size() && text_[end] == ' ') ++end;
       if (value_end > at_ && end < text_.size() && text_[end] == ')') {
@@ -362,49 +341,19 @@ class Scanner {
     list_ = false;
   }
 
-  // The end of a plain number at `at`: digits, one point, an exponent.
-  size_t NumberEnd(size_t at) const {
-    size_t end = at;
-    if (end < text_.size() && (text_[end] == '-' || text_[end] == '+')) ++end;
-    while (end < text_.size() && IsDigit(text_[end])) ++end;
-    if (end < text_.size() && text_[end] == '.' &&
-        (end + 1 >= text_.size() || text_[end + 1] != '.')) {
-      ++end;
-      while (end < text_.size() && IsDigit(text_[end])) ++end;
-      if (text_[end - 1] == '.' && end - 1 > at && !(end < text_.size() && text_[end] == 'e'))
-        --end;
-    }
-    size_t exponent = end;
-    if (exponent < text_.size() && (text_[exponent] | 0x20) == 'e') {
-      ++exponent;
-      if (exponent < text_.size() && (text_[exponent] == '-' || text_[exponent] == '+')) ++exponent;
-      if (exponent < text_.size() && IsDigit(text_[exponent])) {
-        while (exponent < text_.size() && IsDigit(text_[exponent])) ++exponent;
-        end = exponent;
-      }
-    }
-    return end;
-  }
-
-  bool DigitsAt(size_t at, size_t* end) const {
-    *end = at;
-    while (*end < text_.size() && IsDigit(text_[*end])) ++*end;
-    return *end > at;
-  }
-
   void Number() {
     const size_t begin = at_;
-    size_t end = NumberEnd(at_);
+    size_t end = NumberEnd(text_, at_);
     FieldForm form = FieldForm::kNumber;
-    if (SkipStamp(begin, &end)) {
+    if (SkipStamp(text_, begin, &end)) {
       form = FieldForm::kStamp;
-    } else if (SkipDuration(begin, &end)) {
+    } else if (SkipDuration(text_, begin, &end)) {
       form = FieldForm::kDuration;
-    } else if (SkipThousands(begin, &end)) {
+    } else if (!in_bracket_ && SkipThousands(text_, begin, &end)) {
       form = FieldForm::kNumber;
     }
     size_t total_begin = 0, total_end = 0;
-    if (form == FieldForm::kNumber && ReadTotal(end, &total_begin, &total_end))
+    if (form == FieldForm::kNumber && ReadTotal(text_, end, &total_begin, &total_end))
       form = FieldForm::kPair;
     at_ = end;
     // "0x1f", "3d", "7.6.": not a number of its own.
@@ -416,79 +365,6 @@ class Scanner {
     }
     ReadUnit();
     after_number_ = true;
-  }
-
-  // Dates and clocks with a date: "2021-11-23 20:45:42,845", "12/25 14:22:40".
-  bool SkipStamp(size_t begin, size_t* end) const {
-    size_t a = 0, b = 0, c = 0;
-    if (!DigitsAt(begin, &a) || a >= text_.size()) return false;
-    const char mark = text_[a];
-    if (mark != '-' && mark != '/' && mark != '.') return false;
-    if (!DigitsAt(a + 1, &b) || b >= text_.size() || text_[b] != mark) return false;
-    if (!DigitsAt(b + 1, &c)) return false;
-    *end = c;
-    size_t clock = c;
-    if (clock < text_.size() && (text_[clock] == ' ' || text_[clock] == 'T')) {
-      size_t after = 0;
-      if (SkipClock(clock + 1, &after)) *end = after;
-    }
-    return true;
-  }
-
-  bool SkipClock(size_t begin, size_t* end) const {
-    size_t at = 0;
-    if (!DigitsAt(begin, &at) || at >= text_.size() || text_[at] != ':') return false;
-    size_t next = 0;
-    if (!DigitsAt(at + 1, &next)) return false;
-    if (next < text_.size() && text_[next] == ':' && DigitsAt(next + 1, &at)) next = at;
-    if (next < text_.size() && (text_[next] == '.' || text_[next] == ',') &&
-        DigitsAt(next + 1, &at) && at - next > 3) {
-      next = at;
-    }
-    *end = next;
-    return true;
-  }
-
-  // "0:00:49", "05:57", "2 days, 1:45:32", "1 day, 2:03:04.123".
-  bool SkipDuration(size_t begin, size_t* end) const {
-    size_t at = begin;
-    size_t days = 0;
-    if (DigitsAt(at, &days)) {
-      for (const std::string_view word : {" days, ", " day, ", " days ", " day "}) {
-        if (text_.substr(days, word.size()) == word) at = days + word.size();
-      }
-    }
-    return SkipClock(at, end);
-  }
-
-  bool SkipThousands(size_t begin, size_t* end) const {
-    size_t at = 0;
-    if (in_bracket_ || !DigitsAt(begin, &at) || at - begin > 3 || at >= text_.size()) return false;
-    bool any = false;
-    while (at + 3 < text_.size() + 1 && at < text_.size() && text_[at] == ',') {
-      size_t next = 0;
-      if (!DigitsAt(at + 1, &next) || next - at != 4) break;
-      at = next;
-      any = true;
-    }
-    if (any) *end = at;
-    return any;
-  }
-
-  // "3/10", "3 / 10", "3 of 10".
-  bool ReadTotal(size_t end, size_t* total_begin, size_t* total_end) const {
-    size_t at = end;
-    while (at < text_.size() && text_[at] == ' ') ++at;
-    const bool slash = at < text_.size() && text_[at] == '/';
-    const bool of = !slash && text_.substr(at, 3) == "of ";
-    if (!slash && !of) return false;
-    at += slash ? 1 : 3;
-    while (at < text_.size() && text_[at] == ' ') ++at;
-    *total_begin = at;
-    if (!DigitsAt(at, total_end)) return false;
-    // "1/2/2024", "1/2.5"
-    return *total_end >= text_.size() ||
-           (text_[*total_end] != '/' && !IsLetter(text_[*total_end])) || slash;
   }
 
   // "51.2ms", "7.4 sec", "36 samples/sec", "12K". Behind a space only what is surely a unit: a word

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ingest/log/number_forms.h"
+
+#include "base/strings.h"
+
+namespace epochmeter::ingest::log {
+namespace {
+
+bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+bool IsLetter(char c) {
+  return (static_cast<unsigned char>(c) | 0x20U) - 'a' < 26U ||
+         static_cast<unsigned char>(c) >= 0x80;
+}
+
+bool DigitsAt(std::string_view text, size_t at, size_t* end) {
+  *end = at;
+  while (*end < text.size() && IsDigit(text[*end])) ++*end;
+  return *end > at;
+}
+
+bool SkipClock(std::string_view text, size_t begin, size_t* end) {
+  size_t at = 0;
+  if (!DigitsAt(text, begin, &at) || at >= text.size() || text[at] != ':') return false;
+  size_t next = 0;
+  if (!DigitsAt(text, at + 1, &next)) return false;
+  if (next < text.size() && text[next] == ':' && DigitsAt(text, next + 1, &at)) next = at;
+  if (next < text.size() && (text[next] == '.' || text[next] == ',') &&
+      DigitsAt(text, next + 1, &at) && at - next > 3) {
+    next = at;
+  }
+  *end = next;
+  return true;
+}
+
+}  // namespace
+
+size_t NumberEnd(std::string_view text, size_t at) {
+  size_t end = at;
+  if (end < text.size() && (text[end] == '-' || text[end] == '+')) ++end;
+  while (end < text.size() && IsDigit(text[end])) ++end;
+  if (end < text.size() && text[end] == '.' && (end + 1 >= text.size() || text[end + 1] != '.')) {
+    ++end;
+    while (end < text.size() && IsDigit(text[end])) ++end;
+    if (text[end - 1] == '.' && end - 1 > at && !(end < text.size() && text[end] == 'e')) --end;
+  }
+  size_t exponent = end;
+  if (exponent < text.size() && (text[exponent] | 0x20) == 'e') {
+    ++exponent;
+    if (exponent < text.size() && (text[exponent] == '-' || text[exponent] == '+')) ++exponent;
+    if (exponent < text.size() && IsDigit(text[exponent])) {
+      while (exponent < text.size() && IsDigit(text[exponent])) ++exponent;
+      end = exponent;
+    }
+  }
+  return end;
+}
+
+bool SkipStamp(std::string_view text, size_t begin, size_t* end) {
+  size_t a = 0, b = 0, c = 0;
+  if (!DigitsAt(text, begin, &a) || a >= text.size()) return false;
+  const char mark = text[a];
+  if (mark != '-' && mark != '/' && mark != '.') return false;
+  if (!DigitsAt(text, a + 1, &b) || b >= text.size() || text[b] != mark) return false;
+  if (!DigitsAt(text, b + 1, &c)) return false;
+  *end = c;
+  size_t clock = c;
+  if (clock < text.size() && (text[clock] == ' ' || text[clock] == 'T')) {
+    size_t after = 0;
+    if (SkipClock(text, clock + 1, &after)) *end = after;
+  }
+  return true;
+}
+
+bool SkipDuration(std::string_view text, size_t begin, size_t* end) {
+  size_t at = begin;
+  size_t days = 0;
+  if (DigitsAt(text, at, &days)) {
+    for (const std::string_view word : {" days, ", " day, ", " days ", " day "}) {
+      if (text.substr(days, word.size()) == word) at = days + word.size();
+    }
+  }
+  return SkipClock(text, at, end);
+}
+
+bool SkipThousands(std::string_view text, size_t begin, size_t* end) {
+  size_t at = 0;
+  if (!DigitsAt(text, begin, &at) || at - begin > 3 || at >= text.size()) return false;
+  bool any = false;
+  while (at + 3 < text.size() + 1 && at < text.size() && text[at] == ',') {
+    size_t next = 0;
+    if (!DigitsAt(text, at + 1, &next) || next - at != 4) break;
+    at = next;
+    any = true;
+  }
+  if (any) *end = at;
+  return any;
+}
+
+bool ReadTotal(std::string_view text, size_t end, size_t* total_begin, size_t* total_end) {
+  size_t at = end;
+  while (at < text.size() && text[at] == ' ') ++at;
+  const bool slash = at < text.size() && text[at] == '/';
+  const bool of = !slash && text.substr(at, 3) == "of ";
+  if (!slash && !of) return false;
+  at += slash ? 1 : 3;
+  while (at < text.size() && text[at] == ' ') ++at;
+  *total_begin = at;
+  if (!DigitsAt(text, at, total_end)) return false;
+  // "1/2/2024", "1/2.5"
+  return *total_end >= text.size() || (text[*total_end] != '/' && !IsLetter(text[*total_end])) ||
+         slash;
+}
+
+}  // namespace epochmeter::ingest::log
