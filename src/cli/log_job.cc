@@ -10,6 +10,7 @@
 #include "cli/log_read.h"
 #include "ingest/log/engine.h"
 #include "ingest/log/event_ledger.h"
+#include "ingest/log/log_messages.h"
 #include "ingest/log/log_point.h"
 #include "ingest/log/log_run.h"
 #include "ingest/log/log_summary.h"
@@ -96,12 +97,13 @@ base::Result<LogJobResult> SumUpLogs(const LogJob& job, const diagnose::ReportOp
   std::vector<LogRun*> runs = {&run};
   if (whole) runs.push_back(&*whole);
   LogSummary summary(runs);
-  LogEngine engine(summary);
+  LogEngine engine(summary, {.messages = true});
   EPM_TRY(source->Read(&engine, job.follow));
   LogJobResult result;
   result.warnings = source->warnings();
   result.partial = !source->warnings().empty();
   result.report = summary.Take(engine.counts(), engine.Notes(), source->files());
+  ingest::log::ReportMessages(*engine.messages(), &result.report);
   const model::RunEnd end = EndOf(result.report);
   for (LogRun* each : runs) each->Finish(engine.counts(), end);
   result.run = builder.Finish();

@@ -164,15 +164,39 @@ void WriteEvents(const LogReport& report, JsonWriter& json) {
   json.EndObject();
 }
 
+void WriteMessages(const LogReport& report, JsonWriter& json) {
+  const model::LogMessages& messages = report.messages;
+  json.Key("messages").BeginObject().Field("lines", messages.lines);
+  json.Field("kinds", messages.kinds).Field("unclustered", messages.unclustered);
+  json.Key("templates").BeginArray();
+  for (const model::LogTemplate& row : messages.templates) {
+    json.BeginObject().Field("text", row.text).Field("example", row.example);
+    json.Field("alarm", row.alarm).Field("count", row.count);
+    json.Key("file").Uint(row.file).Field("line", row.line).Field("last_line", row.last_line);
+    WriteTime("timestamp", row.wall_ns, json);
+    json.Key("counts").BeginArray();
+    for (const uint32_t count : row.counts) json.Uint(count);
+    json.EndArray().EndObject();
+  }
+  json.EndArray().Key("stretches").BeginArray();
+  for (const model::LogStretch& stretch : messages.stretches) {
+    json.BeginObject().Field("line", stretch.line).Field("step", stretch.step);
+    WriteTime("timestamp", stretch.wall_ns, json);
+    json.EndObject();
+  }
+  json.EndArray().EndObject();
+}
+
 void WriteAnomalies(const LogReport& report, JsonWriter& json) {
   json.Key("anomalies").BeginArray();
   for (const model::LogAnomaly& anomaly : report.anomalies) {
     json.BeginObject().Field("kind", anomaly.kind).Field("text", anomaly.text);
-    json.Field("count", anomaly.count).Key("file").Uint(anomaly.file);
-    json.Key("line").Uint(anomaly.line);
-    WriteTime("timestamp", anomaly.wall_ns, json);
-    json.Field("step", anomaly.step).Key("words");
-    WriteMessage(anomaly.words, json);
+    json.Field("example", anomaly.example).Field("alarm", anomaly.alarm);
+    json.Field("count", anomaly.count).Field("total", anomaly.total);
+    json.Field("beside", anomaly.beside).Key("file").Uint(anomaly.file);
+    json.Field("line", anomaly.line).Field("last_line", anomaly.last_line);
+    json.Field("step_before", anomaly.step_before).Field("step_after", anomaly.step_after);
+    WriteMessage(anomaly.words, json.Key("words"));
     json.EndObject();
   }
   json.EndArray();
@@ -232,6 +256,7 @@ void WriteLogData(const LogReport& report, const model::Run& run, JsonWriter& js
   WriteProgress(report, json);
   WriteDerived(report, json);
   WriteEvents(report, json);
+  WriteMessages(report, json);
   WriteAnomalies(report, json);
   WriteFindings(report, run, json);
   WriteShapes(report, json);

@@ -8,6 +8,7 @@
 #include "base/strings.h"
 #include "render/columns.h"
 #include "render/finding_text.h"
+#include "render/sparkline.h"
 #include "render/units.h"
 
 namespace epochmeter::render {
@@ -18,6 +19,8 @@ using model::LogReport;
 constexpr size_t kMostEvents = 16;
 constexpr size_t kMostLines = 6;
 constexpr size_t kMostAnomalies = 6;
+constexpr size_t kMostMessages = 6;
+constexpr uint64_t kFewestMessages = 5;  // of one kind
 constexpr size_t kMostText = 300;
 
 class Problems {
@@ -29,6 +32,7 @@ class Problems {
     AddEvents();
     AddFindings();
     AddAnomalies();
+    AddMessages();
   }
 
  private:
@@ -134,17 +138,43 @@ class Problems {
     page_.Title(In("Unusual messages", "异常消息"));
     for (size_t i = 0; i < std::min(report_.anomalies.size(), kMostAnomalies); ++i) {
       const model::LogAnomaly& anomaly = report_.anomalies[i];
-      std::string place = Place(anomaly.file, anomaly.line);
-      if (anomaly.step)
-        place += fmt::format(", {} {:.15g}", In("after step", "步后"), *anomaly.step);
-      page_.Paragraph(fmt::format("{} ({})", page_.Said(anomaly.words), place), "  ", "    ",
-                      Tint::kYellow);
-      page_.Paragraph(Short(anomaly.text), "      ", "      ", Tint::kDim);
+      const std::string_view kind =
+          anomaly.kind == "burst" ? In("burst", "突发") : In("new", "新消息");
+      page_.Paragraph(fmt::format("{} ({}): {}", kind, Place(anomaly.file, anomaly.line),
+                                  Short(anomaly.example)),
+                      "  ", "    ", anomaly.alarm == "error" ? Tint::kRed : Tint::kYellow);
+      page_.Paragraph(page_.Said(anomaly.words), "      ", "      ", Tint::kDim);
     }
     if (report_.anomalies.size() > kMostAnomalies) {
       page_.Line(fmt::format("  {} {} {}", In("and", "及另外"),
                              report_.anomalies.size() - kMostAnomalies, In("more", "个")));
     }
+  }
+
+  // What came most often beside the records, and where in the log.
+  void AddMessages() {
+    std::vector<const model::LogTemplate*> rows;
+    for (const model::LogTemplate& row : report_.messages.templates) {
+      if (row.count >= kFewestMessages && rows.size() < kMostMessages) rows.push_back(&row);
+    }
+    if (rows.empty()) return;
+    page_.Title(In("Messages repeated most", "重复最多的消息"));
+    const size_t curve = std::min<size_t>(16, page_.width() / 5);
+    for (const model::LogTemplate* row : rows) {
+      const std::vector<double> counts(row->counts.begin(), row->counts.end());
+      const std::string line = Sparkline(counts, curve, page_.options().ascii);
+      const std::string head = fmt::format("  {:>8}  {}  ", row->count, line);
+      const size_t used = DisplayWidth(head);
+      const size_t room = page_.width() > used + 16 ? page_.width() - used : 16;
+      std::string words = CutTo(Plain(row->text), room, page_.options().ascii);
+      if (page_.options().ascii) words = ToAscii(words);
+      page_.Line(fmt::format("  {:>8}  {}  {}", row->count, page_.Tinted(line, Tint::kCyan),
+                             page_.Tinted(words, TintOf(row->alarm))));
+    }
+  }
+
+  static Tint TintOf(std::string_view alarm) {
+    return alarm == "error" ? Tint::kRed : alarm == "warning" ? Tint::kYellow : Tint::kNone;
   }
 
   const LogReport& report_;

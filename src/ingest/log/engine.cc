@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "base/check.h"
@@ -15,6 +16,7 @@
 #include "ingest/log/segment_splitter.h"
 #include "ingest/log/skeleton.h"
 #include "ingest/log/stamp_clock.h"
+#include "ingest/log/templates.h"
 #include "ingest/log/text_decoder.h"
 #include "ingest/log/wrapper_reader.h"
 
@@ -34,9 +36,14 @@ ClockFacts FactsOf(const LogFile& file) {
 // Shows records to the events' reader on their way: what their values say is an event too.
 class RecordTap : public LogSink {
  public:
-  RecordTap(LogSink& sink, EventReader& events) : sink_(sink), events_(events) {}
+  RecordTap(LogSink& sink, EventReader& events, std::optional<TemplateTable>& messages)
+      : sink_(sink), events_(events), messages_(messages) {}
   void OnRecord(const LogRecord& record) override {
     events_.Record(record);
+    if (messages_ && record.kind == RecordKind::kTrain) {
+      const std::optional<double> step = record.Number(Role::kStep);
+      messages_->NoteStep(record.place, step ? step : record.Number(Role::kStepInEpoch));
+    }
     sink_.OnRecord(record);
   }
   void OnEvent(const LogEvent& event) override { sink_.OnEvent(event); }
@@ -47,12 +54,17 @@ class RecordTap : public LogSink {
  private:
   LogSink& sink_;
   EventReader& events_;
+  std::optional<TemplateTable>& messages_;
 };
 
 // What all files share.
 struct Shared {
-  explicit Shared(LogSink& its_sink) : events(its_sink), sink(its_sink, events) {}
+  Shared(LogSink& its_sink, const EngineOptions& options)
+      : events(its_sink), sink(its_sink, events, messages) {
+    if (options.messages) messages.emplace();
+  }
   EventReader events;
+  std::optional<TemplateTable> messages;
   RecordTap sink;
   PlanTable plans;
   Skeleton skeleton;
@@ -94,6 +106,7 @@ class LogEngineFile : public TextSink, public PayloadSink {
     Skeleton& skeleton = shared_.skeleton;
     ReadSkeleton(payload.text, &skeleton);
     const LinePlan* plan = FindPlan(payload.text, source, &skeleton);
+    if (shared_.messages) NoteMessage(payload, source, *plan);
     const bool wanted = plan->events || shared_.events.WantsNext(source.stream);
     if (plan->tier == Tier::kNone && !wanted && !plan->begins_eval && !plan->begins_train &&
         !plan->repeats_best) {
@@ -134,6 +147,17 @@ class LogEngineFile : public TextSink, public PayloadSink {
     std::optional<int64_t> wall_ns;
     Columns columns;
   };
+
+  void NoteMessage(const Payload& payload, const Source& source, const LinePlan& plan) {
+    const bool record = plan.tier >= Tier::kFigures && !plan.events;
+    if (record || payload.redrawn) return shared_.messages->Pass(payload.line);
+    shared_.messages->Add(shared_.skeleton.hash, payload.text,
+                          {.file = index_,
+                           .stream = source.stream,
+                           .line = payload.line,
+                           .rank = payload.rank,
+                           .wall_ns = source.wall_ns});
+  }
 
   Source& SourceOf(std::string_view name) {
     if (last_source_ != nullptr && name == last_name_) return *last_source_;
@@ -196,13 +220,14 @@ class LogEngineFile : public TextSink, public PayloadSink {
 
 class LogEngine::Impl {
  public:
-  explicit Impl(LogSink& sink) : shared(sink) {}
+  Impl(LogSink& sink, const EngineOptions& options) : shared(sink, options) {}
   Shared shared;
   std::vector<std::unique_ptr<LogEngineFile>> files;
   EngineCounts counts;
 };
 
-LogEngine::LogEngine(LogSink& sink) : impl_(std::make_unique<Impl>(sink)) {}
+LogEngine::LogEngine(LogSink& sink, const EngineOptions& options)
+    : impl_(std::make_unique<Impl>(sink, options)) {}
 LogEngine::~LogEngine() = default;
 
 uint32_t LogEngine::Open(const LogFile& file) {
@@ -228,6 +253,10 @@ void LogEngine::Close(uint32_t file) { impl_->files.at(file)->Finish(); }
 void LogEngine::Finish() {
   for (const auto& file : impl_->files) file->Finish();
   impl_->shared.events.Finish();
+}
+
+const TemplateTable* LogEngine::messages() const {
+  return impl_->shared.messages ? &*impl_->shared.messages : nullptr;
 }
 
 const EngineCounts& LogEngine::counts() const {

@@ -33,11 +33,17 @@ struct EngineCounts {
   uint64_t eval_records = 0;
 };
 
+class TemplateTable;
+
+struct EngineOptions {
+  bool messages = false;  // cluster lines that are no records, see LogEngine::messages
+};
+
 class LogEngine {
  public:
   // Borrows the sink. Records of one stream come in the order of their lines; a record may come
   // after later events, while it is not yet sure what its line means.
-  explicit LogEngine(LogSink& sink);
+  explicit LogEngine(LogSink& sink, const EngineOptions& options = {});
   ~LogEngine();
 
   // The number of the file in LinePlace::file.
@@ -58,6 +64,9 @@ class LogEngine {
   const EngineCounts& counts() const;
   // What was assumed (year, zone, order of day and month, rank); a sentence each.
   std::vector<std::string> Notes() const;
+  // Similar lines that are no records, and the steps between them; null unless asked for. Good as
+  // long as the engine.
+  const TemplateTable* messages() const;
 
  private:
   class Impl;

@@ -218,11 +218,11 @@ std::vector<uint32_t> TemplateTable::Top(size_t most) const {
     if (templates_[i].part_of == 0) numbers.push_back(i);
   }
   const size_t kept = std::min(most, numbers.size());
-  std::partial_sort(
-      numbers.begin(), numbers.begin() + static_cast<std::ptrdiff_t>(kept), numbers.end(),
-      [this](uint32_t a, uint32_t b) {
-        return counts_[a].count != counts_[b].count ? counts_[a].count > counts_[b].count : a < b;
-      });
+  std::partial_sort(numbers.begin(), numbers.begin() + static_cast<std::ptrdiff_t>(kept),
+                    numbers.end(), [&folded](uint32_t a, uint32_t b) {
+                      return folded[a].count != folded[b].count ? folded[a].count > folded[b].count
+                                                                : a < b;
+                    });
   numbers.resize(kept);
   return numbers;
 }
@@ -235,7 +235,7 @@ void TemplateTable::NoteStep(const LinePlace& place, std::optional<double> step)
     for (size_t i = 0; i < kMostSteps / 2; ++i) marks[i] = marks[i * 2];
     marks.resize(kMostSteps / 2);
   }
-  marks.push_back({.line = place.line, .step = step});
+  marks.push_back({.line = place.line, .step = step, .wall_ns = place.wall_ns});
 }
 
 TemplateTable::Marks TemplateTable::MarksAt(uint32_t file, uint64_t line) const {
@@ -257,6 +257,11 @@ std::optional<double> TemplateTable::StepBefore(uint32_t file, uint64_t line) co
 std::optional<double> TemplateTable::StepAfter(uint32_t file, uint64_t line) const {
   const Marks marks = MarksAt(file, line);
   return marks.after == nullptr ? std::nullopt : marks.after->step;
+}
+
+std::optional<int64_t> TemplateTable::WallNsBefore(uint32_t file, uint64_t line) const {
+  const Marks marks = MarksAt(file, line);
+  return marks.before == nullptr ? std::nullopt : marks.before->wall_ns;
 }
 
 bool TemplateTable::TrainsBefore(uint32_t file, uint64_t line) const {

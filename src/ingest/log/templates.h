@@ -73,6 +73,11 @@ class TemplateTable {
   }
   // One more of a template that Add returned.
   void Again(uint32_t number, const LinePlace& place);
+  // A line that is no message: it only counts for where the others stand.
+  void Pass(uint64_t line) {
+    if (line >> shift_ >= TemplateCounts::kBuckets) Rescale(line);
+    if (line > last_line_) last_line_ = line;
+  }
   // A training record and its step, where it prints one; brackets anomalies later.
   void NoteStep(const LinePlace& place, std::optional<double> step);
 
@@ -88,6 +93,8 @@ class TemplateTable {
   // The last step at or before a line of a file, the first one behind it.
   std::optional<double> StepBefore(uint32_t file, uint64_t line) const;
   std::optional<double> StepAfter(uint32_t file, uint64_t line) const;
+  // The time of that record.
+  std::optional<int64_t> WallNsBefore(uint32_t file, uint64_t line) const;
   // Whether training records stand there, with steps or without.
   bool TrainsBefore(uint32_t file, uint64_t line) const;
   bool TrainsAfter(uint32_t file, uint64_t line) const;
@@ -101,6 +108,7 @@ class TemplateTable {
   struct StepMark {
     uint64_t line = 0;
     std::optional<double> step;
+    std::optional<int64_t> wall_ns;
   };
   struct Marks {
     const StepMark* before = nullptr;  // at the line or before it
