@@ -52,7 +52,7 @@ model::LogNumbers NumbersOf(const LogEvent& event) {
 
 }  // namespace
 
-std::string MaskedMessage(const LogEvent& event) {
+std::string MaskedText(const LogEvent& event) {
   // All tracebacks have the same heading: what ended them tells them apart.
   const std::string_view type = FindText(event, "type");
   if (type.empty()) return Masked(event.text);
@@ -77,7 +77,7 @@ model::LogEventRow EventLedger::RowOf(const LogEvent& event) {
 
 void EventLedger::AddMessage(const LogEvent& event, Kind* kind) {
   std::vector<model::LogMessageRow>& rows = kind->row.messages;
-  std::string masked = MaskedMessage(event);
+  std::string masked = MaskedText(event);
   const auto found = kind->messages.find(masked);
   if (found != kind->messages.end()) {
     ++rows[found->second].count;

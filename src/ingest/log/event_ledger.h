@@ -33,6 +33,6 @@ class EventLedger {
 };
 
 // What an event says, its numbers and quoted words masked: equal for events that tell the same.
-std::string MaskedMessage(const LogEvent& event);
+std::string MaskedText(const LogEvent& event);
 
 }  // namespace epochmeter::ingest::log

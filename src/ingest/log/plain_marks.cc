@@ -2,6 +2,7 @@
 #include "ingest/log/plain_marks.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 
 namespace epochmeter::ingest::log {
