@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstddef>
 #include <utility>
 
 namespace epochmeter::ingest::log {
@@ -22,7 +23,7 @@ std::string PlainMarks(std::string_view text) {
                                     [bytes](const auto& entry) { return entry.first == bytes; });
     const bool known = mark != std::end(kMarks);
     if (!known && lead != 0xE2 && lead != 0xF0) continue;
-    std::fill_n(plain.begin() + static_cast<ptrdiff_t>(at), bytes.size(), ' ');
+    std::fill_n(plain.begin() + static_cast<std::ptrdiff_t>(at), bytes.size(), ' ');
     if (known) plain[at] = mark->second;
     at += bytes.size() - 1;
   }
