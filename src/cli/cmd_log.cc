@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <iostream>
@@ -120,7 +122,10 @@ int WriteRows(const Arguments& arguments, const Wanted& wanted) {
   const auto output = Output::Open(wanted.path, wanted.job.inputs.front());
   if (!output.ok()) return Fail(arguments, output.error(), kExitUnreadable);
   const auto rows = exporting::MakeLogRowWriter(wanted.format, (*output)->stream());
-  const base::Result<LogJobResult> result = WriteLogRows(wanted.job, rows.get());
+  LogJob job = wanted.job;
+  job.output_fd = wanted.path && *wanted.path != "-" ? -1 : STDOUT_FILENO;
+  job.after_batch = [&] { return rows->Flush().ok() && (*output)->stream().flush().good(); };
+  const base::Result<LogJobResult> result = WriteLogRows(job, rows.get());
   if ((*output)->reader_gone()) return kExitOk;
   if (!result.ok()) return Fail(arguments, result.error(), kExitUnreadable);
   base::Result<> written = rows->Finish();

@@ -60,6 +60,16 @@ LogRun::Options RunOptions(const LogSource& source) {
   return options;
 }
 
+std::vector<std::string> NotesOf(const LogSource& source, const LogEngine& engine) {
+  std::vector<std::string> notes = source.notes();
+  for (std::string& note : engine.Notes()) notes.push_back(std::move(note));
+  return notes;
+}
+
+LogReading ReadingOf(const LogJob& job) {
+  return {.follow = job.follow, .after_batch = job.after_batch, .output_fd = job.output_fd};
+}
+
 // How the log itself says that the training ended; "lost" where it does not.
 model::RunEnd EndOf(const model::LogReport& report) {
   model::RunEnd end{.t_ns = 0, .reason = "lost", .exit_code = {}, .signal = {}};
@@ -85,7 +95,7 @@ model::RunEnd EndOf(const model::LogReport& report) {
 
 base::Result<LogJobResult> SumUpLogs(const LogJob& job, const diagnose::ReportOptions& options,
                                      model::Sink* records) {
-  EPM_ASSIGN(const auto source, LogSource::Find(job.inputs));
+  EPM_ASSIGN(const auto source, LogSource::Find(job.inputs, job.follow));
   model::RunBuilder builder;
   LogRun::Options thinned = RunOptions(*source);
   thinned.most_steps = kMostSteps;
@@ -98,11 +108,11 @@ base::Result<LogJobResult> SumUpLogs(const LogJob& job, const diagnose::ReportOp
   if (whole) runs.push_back(&*whole);
   LogSummary summary(runs);
   LogEngine engine(summary, {.messages = true});
-  EPM_TRY(source->Read(&engine, job.follow));
+  EPM_TRY(source->Read(&engine, ReadingOf(job)));
   LogJobResult result;
   result.warnings = source->warnings();
-  result.partial = !source->warnings().empty();
-  result.report = summary.Take(engine.counts(), engine.Notes(), source->files());
+  result.partial = source->partial();
+  result.report = summary.Take(engine.counts(), NotesOf(*source, engine), source->files());
   ingest::log::ReportMessages(*engine.messages(), &result.report);
   const model::RunEnd end = EndOf(result.report);
   for (LogRun* each : runs) each->Finish(engine.counts(), end);
@@ -118,15 +128,15 @@ base::Result<LogJobResult> SumUpLogs(const LogJob& job, const diagnose::ReportOp
 }
 
 base::Result<LogJobResult> WriteLogRows(const LogJob& job, exporting::LogRowWriter* rows) {
-  EPM_ASSIGN(const auto source, LogSource::Find(job.inputs));
+  EPM_ASSIGN(const auto source, LogSource::Find(job.inputs, job.follow));
   RowSink sink(*rows, *source);
   LogEngine engine(sink);
-  EPM_TRY(source->Read(&engine, job.follow));
+  EPM_TRY(source->Read(&engine, ReadingOf(job)));
   LogJobResult result;
   result.warnings = source->warnings();
-  result.partial = !source->warnings().empty();
+  result.partial = source->partial();
   result.report.records = engine.counts().records;
-  result.report.notes = engine.Notes();
+  result.report.notes = NotesOf(*source, engine);
   return result;
 }
 

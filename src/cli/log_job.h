@@ -2,6 +2,7 @@
 // The logs of one job through the log engine: where they come from, and what is made of them.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <ostream>
@@ -19,8 +20,11 @@
 namespace epochmeter::cli {
 
 struct LogJob {
-  std::vector<std::string> inputs;  // files, folders; "-" is stdin
+  std::vector<std::string> inputs;  // files, folders, patterns; "-" is stdin
   bool follow = false;              // until the user ends it
+  // With follow, as in LogReading.
+  std::function<bool()> after_batch;
+  int output_fd = -1;
 };
 
 // What was read, and what could not be.

@@ -1,92 +1,88 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/log_read.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <filesystem>
+#include <utility>
 
-#include "base/file.h"
-#include "base/unique_fd.h"
+#include "base/strings.h"
+#include "cli/log_follow.h"
+#include "cli/log_text.h"
+#include "ingest/log/file_rank.h"
 
 namespace epochmeter::cli {
-namespace {
 
-constexpr size_t kReadBytes = size_t{1} << 18;
+using ingest::log::LogEngine;
+using ingest::log::LogFile;
+using ingest::log::LogInput;
 
-std::optional<int64_t> ModifiedNs(const struct stat& info) {
-  if (!S_ISREG(info.st_mode)) return {};
-  return int64_t{info.st_mtim.tv_sec} * 1'000'000'000 + info.st_mtim.tv_nsec;
+base::Result<std::unique_ptr<LogSource>> LogSource::Find(const std::vector<std::string>& inputs,
+                                                         bool follow) {
+  std::unique_ptr<LogSource> source(new LogSource(follow));
+  source->words_ = inputs;
+  source->inputs_ = source->finder_.Find(inputs);
+  for (const LogInput& input : source->inputs_) {
+    source->files_.push_back({.name = input.name, .modified_ns = input.modified_ns});
+  }
+  source->notes_ = ingest::log::NameRanks(&source->files_);
+  const std::vector<base::Error>& errors = source->finder_.errors();
+  for (const base::Error& error : errors) source->failures_.push_back(error.Message());
+  if (!source->inputs_.empty() || source->finder_.open()) return source;
+  if (!errors.empty()) return errors.front();
+  return base::Error{.what = "no log to read",
+                     .where = inputs.empty() ? "" : inputs.front(),
+                     .why = base::Join(source->finder_.LeftOut(), "; "),
+                     .what_to_do = "name a file, a folder with logs, or - for stdin"};
 }
 
-void AddFolder(const std::string& folder, std::vector<std::string>* names) {
-  std::error_code ignored;
-  std::vector<std::string> found;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
-    if (entry.is_regular_file(ignored)) found.push_back(entry.path().string());
-  }
-  std::sort(found.begin(), found.end());
-  names->insert(names->end(), found.begin(), found.end());
-}
-
-}  // namespace
-
-base::Result<std::unique_ptr<LogSource>> LogSource::Find(const std::vector<std::string>& inputs) {
-  auto source = std::make_unique<LogSource>();
-  std::vector<std::string> names;
-  for (const std::string& input : inputs) {
-    struct stat info {};
-    if (input != "-" && ::stat(input.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) {
-      AddFolder(input, &names);
-    } else {
-      names.push_back(input);
-    }
-  }
-  for (const std::string& name : names) {
-    struct stat info {};
-    const bool there = name == "-" || ::stat(name.c_str(), &info) == 0;
-    if (!there) {
-      base::Error error = base::SystemError("cannot read the log", name, errno, "");
-      if (names.size() == 1) return error;
-      source->warnings_.push_back(error.Message());
-      continue;
-    }
-    source->files_.push_back({.name = name, .modified_ns = ModifiedNs(info)});
-  }
-  if (source->files_.empty()) {
-    return base::Error{.what = "no log to read",
-                       .where = inputs.empty() ? "" : inputs.front(),
-                       .why = "",
-                       .what_to_do = "name a file, a folder with logs, or - for stdin"};
-  }
-  return source;
-}
-
-base::Result<> LogSource::Read(ingest::log::LogEngine* engine, bool /*follow*/) {
-  std::string buffer(kReadBytes, '\0');
-  for (const ingest::log::LogFile& file : files_) {
-    const base::UniqueFd opened(file.name == "-" ? ::dup(STDIN_FILENO)
-                                                 : ::open(file.name.c_str(), O_RDONLY | O_CLOEXEC));
-    const uint32_t number = engine->Open(file);
-    int failed = opened.valid() ? 0 : errno;
-    while (failed == 0) {
-      const ssize_t got = ::read(opened.get(), buffer.data(), buffer.size());
-      if (got == 0) break;
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) failed = errno;
-      if (got > 0) engine->Feed(number, std::string_view(buffer.data(), static_cast<size_t>(got)));
-    }
-    engine->Close(number);
-    if (failed == 0) continue;
-    const base::Error error = base::SystemError("cannot read the log", file.name, failed, "");
-    if (files_.size() == 1) return error;
-    warnings_.push_back(error.Message());
+base::Result<> LogSource::Read(LogEngine* engine, const LogReading& reading) {
+  base::Result<> done;
+  if (reading.follow) {
+    LogFollower follower(engine, &files_, &failures_, reading);
+    done = follower.Run(&finder_, words_, inputs_);
+  } else {
+    done = ReadAll(engine);
   }
   engine->Finish();
+  return done;
+}
+
+base::Result<> LogSource::ReadAll(LogEngine* engine) {
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    base::Result<> read = ReadLog(inputs_[i], files_[i], engine);
+    if (!read.ok() && inputs_.size() == 1) return read;
+    if (!read.ok()) failures_.push_back(read.error().Message());
+  }
   return {};
+}
+
+// An error when nothing of the log could be read.
+base::Result<> LogSource::ReadLog(const LogInput& input, const LogFile& file, LogEngine* engine) {
+  LogText text(engine, file);
+  text.Survey(input.parts.front(), input.parts.back());
+  std::optional<base::Error> failed;
+  for (const std::string& path : input.parts) {
+    base::Result<> read = text.Read(
+        path, [] { return true; }, &failures_);
+    if (read.ok()) continue;
+    if (failed || !text.empty()) failures_.push_back(read.error().Message());
+    if (text.empty() && !failed) failed = std::move(read).error();
+  }
+  text.Close();
+  if (failed && text.empty()) return *failed;
+  if (failed) failures_.push_back(failed->Message());
+  if (input.parts.size() > 1) {
+    notes_.push_back(fmt::format("{} was rotated and is read as one log, oldest first: {}",
+                                 input.name, text.Places()));
+  }
+  return {};
+}
+
+std::vector<std::string> LogSource::warnings() const {
+  std::vector<std::string> warnings = failures_;
+  for (std::string& sentence : finder_.LeftOut()) warnings.push_back(std::move(sentence));
+  return warnings;
 }
 
 std::string LogSource::name() const {
@@ -96,7 +92,7 @@ std::string LogSource::name() const {
 
 std::optional<int64_t> LogSource::modified_ns() const {
   std::optional<int64_t> last;
-  for (const ingest::log::LogFile& file : files_) {
+  for (const LogFile& file : files_) {
     if (file.modified_ns) last = std::max(last.value_or(*file.modified_ns), *file.modified_ns);
   }
   return last;

@@ -39,6 +39,10 @@ class LogCsv : public LogRowWriter {
   // A table has one kind of rows.
   void Event(const model::LogEventRow& /*event*/, std::string_view /*file*/) override {}
 
+  base::Result<> Flush() override {
+    return header_written_ || held_.empty() ? StreamState(out_) : Finish();
+  }
+
   base::Result<> Finish() override {
     if (!header_written_) WriteHeld();
     return StreamState(out_);

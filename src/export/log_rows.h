@@ -23,6 +23,8 @@ class LogRowWriter {
                       std::string_view text) = 0;
   // One event: its count is 1, and it has one line.
   virtual void Event(const model::LogEventRow& event, std::string_view file) = 0;
+  // A live log pauses: what was held back until it is complete goes out as it is.
+  virtual base::Result<> Flush() { return {}; }
   // Writes what is held back. An error when the stream went bad.
   virtual base::Result<> Finish() = 0;
 };

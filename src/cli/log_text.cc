@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/log_text.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <utility>
+
+#include "base/strings.h"
+
+namespace epochmeter::cli {
+
+void LogText::Survey(const std::string& first, const std::string& last) {
+  const auto is_file = [](const std::string& path) {
+    struct stat info {};
+    return ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
+  };
+  if (first == "-" || !is_file(first) || !is_file(last)) return;
+  const base::Result<LogPart> oldest = LogPart::Open(first);
+  const base::Result<LogPart> newest = LogPart::Open(last);
+  if (!oldest.ok() || !newest.ok()) return;
+  const std::string head = oldest->Head();
+  if (!head.empty()) engine_->Survey(number_, head, newest->Tail());
+}
+
+base::Result<> LogText::Read(const std::string& path, const std::function<bool()>& going_on,
+                             std::vector<std::string>* warnings) {
+  if (open_line_) Give("\n");
+  const uint64_t lines = engine_->counts().lines;
+  if (places_.empty()) first_line_ = lines;
+  places_.push_back({path.substr(path.rfind('/') + 1), lines - first_line_ + 1});
+  EPM_ASSIGN(LogPart part, LogPart::Open(path));
+  base::Result<> done = part.Read([this](std::string_view text) { Give(text); }, going_on);
+  warnings->insert(warnings->end(), part.warnings().begin(), part.warnings().end());
+  return done;
+}
+
+void LogText::Give(std::string_view bytes) {
+  if (bytes.empty()) return;
+  bytes_ += bytes.size();
+  open_line_ = bytes.back() != '\n';
+  engine_->Feed(number_, bytes);
+}
+
+std::string LogText::Places() const {
+  std::vector<std::string> places;
+  for (const Place& place : places_) {
+    places.push_back(fmt::format("{} from line {}", place.name, place.line));
+  }
+  return base::Join(places, ", ");
+}
+
+}  // namespace epochmeter::cli
