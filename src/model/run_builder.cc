@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "model/limits.h"
+#include "model/output_events.h"
 
 namespace epochmeter::model {
 
@@ -99,6 +100,7 @@ Run RunBuilder::Finish(std::unique_ptr<SeriesStore> store) {
                            .detail = "records whose time no clock can show",
                            .help = "The file is damaged or was not made by a recorder."});
   }
+  PreferClientEvents(&run_);
   run_.store = store ? std::move(store) : std::move(memory_);
   return std::move(run_);
 }
