@@ -24,13 +24,14 @@ bool LogCapture::Admit(int64_t t_ns, size_t bytes) {
   return true;
 }
 
-void LogCapture::TakePacket(std::string_view packet) {
+std::optional<CaptureHeader> LogCapture::TakePacket(std::string_view packet) {
   CaptureHeader header;
-  if (packet.size() < sizeof header) return;
+  if (packet.size() < sizeof header) return {};
   std::memcpy(&header, packet.data(), sizeof header);
   // No clock shows such a time; what was printed counts all the same.
   if (!model::IsPossibleTime(header.t_ns)) header.t_ns = last_ns_;
   Take(header, packet.substr(sizeof header));
+  return header;
 }
 
 void LogCapture::Take(const CaptureHeader& header, std::string_view bytes) {

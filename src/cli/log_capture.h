@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "cli/messages.h"
@@ -18,8 +19,9 @@ class LogCapture {
   static constexpr double kBurstBytes = 1024 * 1024;
 
   explicit LogCapture(model::Sink& sink) : sink_(sink) {}
-  // One packet of the relay: a header and its bytes. One that is shorter than a header is none.
-  void TakePacket(std::string_view packet);
+  // One packet of the relay: a header, which is given back, and its bytes. One that is shorter than
+  // a header is none.
+  std::optional<CaptureHeader> TakePacket(std::string_view packet);
   void Take(const CaptureHeader& header, std::string_view bytes);
   // Writes what is pending: a loss not yet told.
   void Finish(int64_t now_ns);

@@ -19,12 +19,12 @@
 #include "base/json_writer.h"
 #include "base/strings.h"
 #include "cli/attach_target.h"
+#include "cli/captured_output.h"
 #include "cli/clock_watch.h"
 #include "cli/core_keeper.h"
 #include "cli/event_intake.h"
 #include "cli/helper_process.h"
 #include "cli/live_print.h"
-#include "cli/log_capture.h"
 #include "cli/predecessor.h"
 #include "cli/process_priority.h"
 #include "cli/record_writer.h"
@@ -51,10 +51,6 @@ constexpr int64_t kBeatNs = 2 * base::kNsPerSecond;
 constexpr unsigned kOutlivedLauncherS = 2;
 // After the training's end: how long the copy of its last output is waited for.
 constexpr int64_t kLastOutputNs = 3 * base::kNsPerSecond / 2;
-// So many packets of output between two looks at the clock: a chatty training must not hold
-// samples.
-constexpr int kPacketsAStep = 64;
-constexpr size_t kCapturePacket = sizeof(CaptureHeader) + kCaptureBytes;
 
 // Set by a signal to a recorder without a launcher; the loop looks each time it wakes.
 volatile std::sig_atomic_t g_detach_requested = 0;
@@ -107,8 +103,12 @@ class Recorder {
     sink_->Write(info);
     writer_->FlushSoon();  // what run this is, should all of it be killed now
     if (start.replacement) TellReplaced(*start.replacement, started_ns_, *sink_);
-    events_->Begin(*registry_, *sink_, {.not_before_ns = OldestEventNs(start)});
-    capture_ = std::make_unique<LogCapture>(*sink_);
+    output_ = std::make_unique<CapturedOutput>(
+        *registry_, *sink_, env_,
+        CapturedOutput::Options{.fd = channels_.capture,
+                                .progress = settings_.output_progress,
+                                .resumed = start.resume && writer_->info().has_value()});
+    events_->Begin(*registry_, output_->client_sink(), {.not_before_ns = OldestEventNs(start)});
     sampler_ = SamplerLink::Make(*registry_, *sink_, settings_);
     clocks_ = std::make_unique<ClockWatch>(*sink_, base::ReadClockAnchor());
     return {};
@@ -195,6 +195,7 @@ class Recorder {
 
   int64_t NextDueNs() const {
     int64_t due_ns = std::min(clocks_->NextDueNs(), sampler_->NextDueNs());
+    due_ns = std::min(due_ns, output_->NextDueNs());
     if (channels_.words != nullptr) due_ns = std::min(due_ns, base::MonotonicNs() + kBeatNs);
     due_ns = std::min(due_ns, cores_->NextDueNs());
     if (schedule_) due_ns = std::min(due_ns, schedule_->NextDueNs());
@@ -211,7 +212,7 @@ class Recorder {
   void Step() {
     Wait(events_->HasBacklog() ? base::MonotonicNs() : NextDueNs());
     TakeControl();
-    TakeCapture();
+    output_->Take();
     events_->Take(base::MonotonicNs() + kEventsTurnNs);
     const int64_t now_ns = base::MonotonicNs();
     if (channels_.words != nullptr) channels_.words->beat_ns = now_ns;
@@ -228,6 +229,7 @@ class Recorder {
     writer_metrics_->Maintain(now_ns, *writer_);
     if (printer_) printer_->Tick(now_ns);
     clocks_->Maintain(now_ns);
+    output_->Maintain(now_ns);
     if (ended_ && now_ns >= ended_ns_ + kLastOutputNs) finished_ = true;
   }
 
@@ -238,7 +240,7 @@ class Recorder {
     pollfd polls[] = {
         {.fd = events_->wake_fd(), .events = POLLIN, .revents = 0},
         {.fd = control_open_ ? channels_.control : -1, .events = POLLIN, .revents = 0},
-        {.fd = channels_.capture, .events = POLLIN, .revents = 0},
+        {.fd = output_->fd(), .events = POLLIN, .revents = 0},
         {.fd = sampler_->fd(), .events = POLLIN, .revents = 0},
         {.fd = ended_ || LauncherTellsTheEnd() ? -1 : training_.get(),
          .events = POLLIN,
@@ -307,27 +309,16 @@ class Recorder {
     writer_->FlushSoon();
   }
 
-  void TakeCapture() {
-    char packet[kCapturePacket];
-    for (int i = 0; i < kPacketsAStep && channels_.capture >= 0; ++i) {
-      const ssize_t n = ::recv(channels_.capture, packet, sizeof packet, MSG_DONTWAIT);
-      if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
-      if (n <= 0) channels_.capture = -1;  // nobody sends any more
-      if (n <= 0) return;
-      capture_->TakePacket(std::string_view(packet, static_cast<size_t>(n)));
-    }
-  }
-
   int Finish() {
     if (channels_.words != nullptr) channels_.words->finishing = true;
-    TakeCapture();
+    output_->Take();
     // The launcher waits two seconds for the file's end, however much a flood has left.
     const int64_t until_ns = base::MonotonicNs() + kLastEventsNs;
     events_->Drain(until_ns);
     sampler_->Stop();
     clocks_->Look();
     events_->Finish(base::MonotonicNs());
-    capture_->Finish(base::MonotonicNs());
+    output_->Finish(end_, base::MonotonicNs());
     const base::Result<> result = writer_->Finish(end_);
     printer_.reset();
     if (!result.ok()) {
@@ -369,7 +360,7 @@ class Recorder {
   std::unique_ptr<LivePrinter> printer_;
   std::unique_ptr<RecorderSink> sink_;
   std::unique_ptr<model::Registry> registry_;
-  std::unique_ptr<LogCapture> capture_;
+  std::unique_ptr<CapturedOutput> output_;
   std::unique_ptr<EventIntake> events_;
   std::unique_ptr<SamplerLink> sampler_;
   std::unique_ptr<CoreKeeper> cores_;

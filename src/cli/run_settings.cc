@@ -274,6 +274,7 @@ base::Result<RunSettings> MakeRunSettings(const Arguments& arguments) {
   settings.print_path = arguments.Value("print-file").value_or("");
   settings.hooks = !arguments.Has("no-hooks");
   settings.capture_output = !arguments.Has("no-capture");
+  settings.output_progress = !arguments.Has("no-output-progress");
   settings.gpu = !arguments.Has("no-gpu");
   settings.all_gpus = arguments.Has("all-gpus");
   settings.force = arguments.Has("force");

@@ -26,6 +26,7 @@ struct RunSettings {
   std::string print_path;  // where live lines also go; empty: nowhere
   bool hooks = true;
   bool capture_output = true;
+  bool output_progress = true;  // epochs and steps are looked for in it
   bool gpu = true;
   bool all_gpus = false;  // record GPUs that are not the job's, too
   bool force = false;     // an existing run file is replaced
