@@ -134,8 +134,9 @@ int64_t LocalClock::ToLocal(int64_t utc_ns) {
 
 int64_t LocalClock::ToUtc(int64_t local_ns) {
   used_ = true;
-  const int64_t minute = local_ns / kMinuteNs;
-  if (minute == minute_) return last_utc_ns_ = local_ns - offset_ns_;
+  if (steady_ && std::abs(local_ns - around_ns_) < 12 * kHourNs) {
+    return last_utc_ns_ = local_ns - offset_ns_;
+  }
   // The zone's offsets around: of the readings that are right, the first that does not fall.
   std::array<int64_t, 3> offsets{};
   for (size_t i = 0; i < offsets.size(); ++i) {
@@ -152,8 +153,9 @@ int64_t LocalClock::ToUtc(int64_t local_ns) {
   // A time that the clock jumped over in spring: as if it had not.
   const int64_t utc = chosen.value_or(local_ns - offsets[1]);
   const int64_t offset = local_ns - utc;
-  // Not kept in the hour that comes twice: the next reading in this minute may be the other one.
-  minute_ = offsets[0] == offsets[2] ? minute : -1;
+  // Not kept around the hour that comes twice: the next reading may be the other one.
+  steady_ = offsets[0] == offsets[2];
+  around_ns_ = local_ns;
   offset_ns_ = offset;
   return last_utc_ns_ = utc;
 }

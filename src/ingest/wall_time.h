@@ -42,8 +42,8 @@ class LocalClock {
 
  private:
   bool used_ = false;
-  int64_t minute_ = -1;    // since 1970, local, of the last reading
-  int64_t offset_ns_ = 0;  // that held in it
+  bool steady_ = false;  // the offset holds for half a day around `around_ns_`, local
+  int64_t around_ns_ = 0, offset_ns_ = 0;
   int64_t last_utc_ns_ = 0;
 };
 

@@ -105,15 +105,16 @@ class LogEngineFile : public TextSink, public PayloadSink {
     Source& source = SourceOf(payload.source);
     Skeleton& skeleton = shared_.skeleton;
     ReadSkeleton(payload.text, &skeleton);
-    const LinePlan* plan = FindPlan(payload.text, source, &skeleton);
+    LineKind* kind = FindKind(payload.text, source, skeleton);
+    const LinePlan* plan = kind->plan;
     if (shared_.messages) NoteMessage(payload, source, *plan);
     const bool wanted = plan->events || shared_.events.WantsNext(source.stream);
     if (plan->tier == Tier::kNone && !wanted && !plan->begins_eval && !plan->begins_train &&
         !plan->repeats_best) {
       return;
     }
-    const LinePrefix prefix = ReadLinePrefix(payload.text);
-    NoteTime(payload, prefix, &source);
+    const std::optional<RawStamp> stamp = kind->stamp.Read(payload.text, skeleton);
+    NoteTime(payload, stamp, &source);
     const LinePlace place = {.file = index_,
                              .stream = source.stream,
                              .line = payload.line,
@@ -123,7 +124,7 @@ class LogEngineFile : public TextSink, public PayloadSink {
     progress_.Line({.place = place,
                     .text = payload.text,
                     .redrawn = payload.redrawn,
-                    .stamp = prefix.stamp ? prefix.stamp->text : std::string_view(),
+                    .stamp = stamp ? stamp->text : std::string_view(),
                     .skeleton = &skeleton,
                     .plan = plan});
   }
@@ -172,27 +173,26 @@ class LogEngineFile : public TextSink, public PayloadSink {
     return found->second;
   }
 
-  const LinePlan* FindPlan(std::string_view text, Source& source, Skeleton* skeleton) {
-    const LinePlan* plan = shared_.plans.Find(skeleton->hash);
-    if (plan == nullptr) {
-      plan = shared_.plans.Add(skeleton->hash, MakePlan(text, ReadLinePrefix(text), *skeleton));
+  LineKind* FindKind(std::string_view text, Source& source, const Skeleton& skeleton) {
+    LineKind* kind = shared_.plans.Find(skeleton.hash);
+    if (kind == nullptr) {
+      kind = shared_.plans.Add(skeleton.hash, MakePlan(text, ReadLinePrefix(text), skeleton));
     }
-    if (plan->columns) {
+    if (kind->plan->columns) {
       source.columns = ReadColumns(text.substr(ReadLinePrefix(text).message));
-    } else if (plan->rows && !source.columns.names.empty()) {
+    } else if (kind->plan->rows && !source.columns.names.empty()) {
       // The same numbers mean something else under another header.
-      const uint64_t hash = skeleton->hash ^ source.columns.hash;
-      const LinePlan* row = shared_.plans.Find(hash);
+      const uint64_t hash = skeleton.hash ^ source.columns.hash;
+      LineKind* row = shared_.plans.Find(hash);
       if (row != nullptr) return row;
-      LinePlan made = MakeRowPlan(text, ReadLinePrefix(text), *skeleton, source.columns);
+      LinePlan made = MakeRowPlan(text, ReadLinePrefix(text), skeleton, source.columns);
       return shared_.plans.Add(hash, std::move(made));
     }
-    return plan;
+    return kind;
   }
 
-  void NoteTime(const Payload& payload, const LinePrefix& prefix, Source* source) {
-    const std::optional<int64_t> stamped =
-        prefix.stamp ? clock_.WallNs(*prefix.stamp) : std::nullopt;
+  void NoteTime(const Payload& payload, const std::optional<RawStamp>& stamp, Source* source) {
+    const std::optional<int64_t> stamped = stamp ? clock_.WallNs(*stamp) : std::nullopt;
     if (stamped) {
       source->wall_ns = stamped;
     } else if (payload.wall_ns) {

@@ -5,50 +5,68 @@
 
 namespace epochmeter::ingest::log {
 namespace {
-constexpr size_t kFirstSlots = 4096;
+constexpr size_t kFirstKinds = 4096;
 }  // namespace
 
-PlanTable::PlanTable() : slots_(kFirstSlots), mask_(kFirstSlots - 1) {}
+PlanTable::PlanTable() : kinds_(kFirstKinds), mask_(kFirstKinds - 1) {}
 
-const LinePlan* PlanTable::Add(uint64_t hash, LinePlan plan) {
+LineKind* PlanTable::Add(uint64_t hash, LinePlan plan) {
   if (count_ >= kMostPlans) Forget();
-  const bool record = plan.tier != Tier::kNone;
-  const LinePlan* added = &none_;
-  if (record && kept_.size() < kMostKept) {
+  const LinePlan* added = nullptr;
+  if (plan.tier != Tier::kNone && kept_.size() < kMostKept) {
     added = &kept_.emplace_back(std::move(plan));
     kept_hashes_.push_back(hash);
-  } else if (!record) {
-    plan.fields = {};
-    added = &others_.emplace_back(std::move(plan));
+  } else {
+    added = Alike(plan);
   }
-  Insert(hash, added);
-  return added;
+  return Insert({.hash = hash, .plan = added, .stamp = {}});
 }
 
-void PlanTable::Insert(uint64_t hash, const LinePlan* plan) {
-  if (++count_ * 2 > slots_.size()) Grow();
-  size_t at = hash & mask_;
-  while (slots_[at].plan != nullptr) at = (at + 1) & mask_;
-  slots_[at] = {.hash = hash, .plan = plan};
+// A plan that says the same of a line that is no record. A kind that finds no room is none.
+const LinePlan* PlanTable::Alike(const LinePlan& plan) {
+  const bool flags[] = {plan.events,       plan.begins_eval, plan.begins_train,
+                        plan.repeats_best, plan.columns,     plan.rows};
+  size_t index = 0;
+  for (const bool flag : flags) index = index * 2 + static_cast<size_t>(flag);
+  std::unique_ptr<LinePlan>& alike = alike_[index];
+  if (alike == nullptr) {
+    alike = std::make_unique<LinePlan>();
+    alike->events = plan.events;
+    alike->begins_eval = plan.begins_eval;
+    alike->begins_train = plan.begins_train;
+    alike->repeats_best = plan.repeats_best;
+    alike->columns = plan.columns;
+    alike->rows = plan.rows;
+  }
+  return alike.get();
+}
+
+LineKind* PlanTable::Insert(const LineKind& kind) {
+  if (++count_ * 2 > kinds_.size()) Grow();
+  size_t at = kind.hash & mask_;
+  while (kinds_[at].plan != nullptr) at = (at + 1) & mask_;
+  kinds_[at] = kind;
+  return &kinds_[at];
 }
 
 void PlanTable::Grow() {
-  std::vector<Slot> old = std::exchange(slots_, std::vector<Slot>(slots_.size() * 2));
-  mask_ = slots_.size() - 1;
-  for (const Slot& slot : old) {
-    if (slot.plan == nullptr) continue;
-    size_t at = slot.hash & mask_;
-    while (slots_[at].plan != nullptr) at = (at + 1) & mask_;
-    slots_[at] = slot;
+  const std::vector<LineKind> old = std::exchange(kinds_, std::vector<LineKind>(kinds_.size() * 2));
+  mask_ = kinds_.size() - 1;
+  for (const LineKind& kind : old) {
+    if (kind.plan == nullptr) continue;
+    size_t at = kind.hash & mask_;
+    while (kinds_[at].plan != nullptr) at = (at + 1) & mask_;
+    kinds_[at] = kind;
   }
 }
 
 // A log of free text has no end of kinds: those that are no records are learned again.
 void PlanTable::Forget() {
-  others_.clear();
-  slots_.assign(slots_.size(), {});
+  kinds_.assign(kinds_.size(), {});
   count_ = 0;
-  for (size_t i = 0; i < kept_.size(); ++i) Insert(kept_hashes_[i], &kept_[i]);
+  for (size_t i = 0; i < kept_.size(); ++i) {
+    Insert({.hash = kept_hashes_[i], .plan = &kept_[i], .stamp = {}});
+  }
 }
 
 }  // namespace epochmeter::ingest::log
