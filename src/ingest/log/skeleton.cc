@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ingest/log/skeleton.h"
 
+#include <array>
 #include <bit>
+#include <cstddef>
 #include <cstring>
 
 #ifdef __SSE2__
@@ -72,36 +74,54 @@ uint64_t Mix(uint64_t a, uint64_t b) {
   return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
 }
 
-template <class Word>
 uint64_t Load(const char* bytes) {
-  Word word;
+  uint64_t word = 0;
   std::memcpy(&word, bytes, sizeof word);
   return word;
 }
 
 constexpr uint64_t kSecretA = 0x9E37'79B9'7F4A'7C15, kSecretB = 0xD1B5'4A32'D192'ED03;
 
-// Of a stretch between numbers. Reads nothing beyond it.
-uint64_t HashStretch(uint64_t hash, const char* bytes, size_t size) {
-  while (size > 16) {
-    hash = Mix(hash ^ Load<uint64_t>(bytes), kSecretA ^ Load<uint64_t>(bytes + 8));
-    bytes += 16;
-    size -= 16;
+constexpr size_t kCopy = 16;          // bytes that are moved or hashed at once
+constexpr size_t kKept = 4 * kBlock;  // are collected, then hashed
+constexpr char kNumberMark = 1;       // no text has it
+
+// What is kept of a line: its text with a mark for each number.
+class KeptText {
+ public:
+  // Reads up to kCopy bytes beyond. At most a block between two calls of HashSome.
+  void Add(const char* bytes, size_t size) {
+    for (size_t at = 0; at < size; at += kCopy) std::memcpy(end_ + at, bytes + at, kCopy);
+    end_ += size;
   }
-  uint64_t a = 0, b = 0;
-  if (size >= 8) {
-    a = Load<uint64_t>(bytes);
-    b = Load<uint64_t>(bytes + size - 8);
-  } else if (size >= 4) {
-    a = Load<uint32_t>(bytes);
-    b = Load<uint32_t>(bytes + size - 4);
-  } else if (size > 0) {
-    a = static_cast<uint64_t>(static_cast<unsigned char>(bytes[0])) << 16 |
-        static_cast<uint64_t>(static_cast<unsigned char>(bytes[size / 2])) << 8 |
-        static_cast<unsigned char>(bytes[size - 1]);
+  void AddMark(uint64_t count) {
+    *end_ = kNumberMark;
+    end_ += count;
   }
-  return Mix(hash ^ a ^ (static_cast<uint64_t>(size) << 56), kSecretB ^ b);
-}
+  void HashSome() {
+    if (end_ - kept_.data() < static_cast<std::ptrdiff_t>(kKept)) return;
+    const char* at = kept_.data();
+    for (; end_ - at >= static_cast<std::ptrdiff_t>(kCopy); at += kCopy) Hash(at);
+    size_ += static_cast<uint64_t>(at - kept_.data());
+    std::memmove(kept_.data(), at, kCopy);
+    end_ = kept_.data() + (end_ - at);
+  }
+  uint64_t Hash() {
+    std::memset(end_, 0, kCopy);
+    for (const char* at = kept_.data(); at < end_; at += kCopy) Hash(at);
+    return Mix(hash_ ^ kSecretB, kSecretA ^ (size_ + static_cast<uint64_t>(end_ - kept_.data())));
+  }
+
+ private:
+  void Hash(const char* at) {
+    hash_ = Mix(hash_ ^ Load(at), kSecretA ^ Load(at + sizeof(uint64_t)));
+  }
+
+  std::array<char, kKept + 2 * kBlock + 2 * kCopy> kept_;  // NOLINT: filled as far as it is read
+  char* end_ = kept_.data();
+  uint64_t hash_ = kSecretB;
+  uint64_t size_ = 0;  // of what is hashed
+};
 
 // What the block before says about the first byte of the next one.
 struct Carry {
@@ -153,25 +173,24 @@ BlockMasks Resolve(const Classes& of, Carry* carry) {
 }  // namespace
 
 void ReadSkeleton(std::string_view text, Skeleton* skeleton) {
-  uint64_t hash = kSecretA;
+  KeptText kept_text;
   uint32_t numbers = 0;
   Carry carry;
-  bool in_number = false;
-  // A kept stretch that the block's end cut is continued in the next one.
-  size_t stretch = 0;
-  bool open = false;
+  uint64_t in_number = 0;  // 1 when the last byte belongs to a number
   for (size_t at = 0; at < text.size(); at += kBlock) {
-    const size_t size = text.size() - at < kBlock ? text.size() - at : kBlock;
-    char padded[kBlock];
+    const size_t left = text.size() - at;
+    const size_t size = left < kBlock ? left : kBlock;
+    char padded[kBlock + kCopy];
     const char* block = text.data() + at;
-    if (size < kBlock) {
-      std::memset(padded, 0, kBlock);
+    if (left < kBlock + kCopy) {
+      std::memset(padded, 0, sizeof padded);
       std::memcpy(padded, block, size);
       block = padded;
     }
     const BlockMasks masks = Resolve(Classify(block), &carry);
-    uint64_t starts = masks.number & ~(masks.number << 1 | static_cast<uint64_t>(in_number));
-    in_number = (masks.number >> 63) != 0;
+    const uint64_t behind_number = masks.number << 1 | in_number;
+    in_number = masks.number >> (size - 1) & 1;
+    uint64_t starts = masks.number & ~behind_number;
     while (starts != 0 && numbers < Skeleton::kMostNumbers) {
       skeleton->begin[numbers++] =
           static_cast<uint32_t>(at) + static_cast<uint32_t>(std::countr_zero(starts));
@@ -179,20 +198,16 @@ void ReadSkeleton(std::string_view text, Skeleton* skeleton) {
     }
     uint64_t kept = ~masks.dropped;
     if (size < kBlock) kept &= (uint64_t{1} << size) - 1;
-    uint64_t edges = kept ^ (kept << 1 | static_cast<uint64_t>(open));
-    while (edges != 0) {
-      const size_t edge = at + static_cast<size_t>(std::countr_zero(edges));
-      edges &= edges - 1;
-      if (open) {
-        hash = HashStretch(hash, text.data() + stretch, edge - stretch);
-      } else {
-        stretch = edge;
-      }
-      open = !open;
+    for (uint64_t begins = kept & ~(kept << 1); begins != 0; begins &= begins - 1) {
+      const int begin = std::countr_zero(begins);
+      // Behind a number something else is kept, or the line ends.
+      kept_text.AddMark(behind_number >> begin & 1);
+      kept_text.Add(block + begin, static_cast<size_t>(std::countr_one(kept >> begin)));
     }
+    kept_text.HashSome();
   }
-  if (open) hash = HashStretch(hash, text.data() + stretch, text.size() - stretch);
-  skeleton->hash = hash;
+  kept_text.AddMark(in_number);
+  skeleton->hash = kept_text.Hash();
   skeleton->numbers = numbers;
 }
 
