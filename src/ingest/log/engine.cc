@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "ingest/log/columns.h"
 #include "ingest/log/events.h"
+#include "ingest/log/line_pipe.h"
 #include "ingest/log/line_prefix.h"
 #include "ingest/log/plan_table.h"
 #include "ingest/log/progress.h"
@@ -62,6 +63,8 @@ struct Shared {
   Shared(LogSink& its_sink, const EngineOptions& options)
       : events(its_sink), sink(its_sink, events, messages) {
     if (options.messages) messages.emplace();
+    if (options.threads > 1) pipe.emplace();
+    if (pipe && !pipe->running()) pipe.reset();
   }
   EventReader events;
   std::optional<TemplateTable> messages;
@@ -69,10 +72,11 @@ struct Shared {
   PlanTable plans;
   Skeleton skeleton;
   uint32_t streams = 0;
+  std::optional<LinePipe> pipe;  // to the thread that understands lines, where there is one
 };
 
 // A file on its way from bytes to records.
-class LogEngineFile : public TextSink, public PayloadSink {
+class LogEngineFile : public TextSink, public PayloadSink, public LineSink {
  public:
   LogEngineFile(Shared& shared, const LogFile& file, uint32_t index)
       : shared_(shared),
@@ -96,18 +100,25 @@ class LogEngineFile : public TextSink, public PayloadSink {
     decoder_.Finish();
     splitter_.Finish();
     wrappers_.Finish();
+    if (shared_.pipe) shared_.pipe->Drain();
     progress_.Finish();
   }
 
   void OnText(std::string_view text) override { splitter_.Feed(text); }
 
   void OnPayload(const Payload& payload) override {
+    ReadSkeleton(payload.text, &shared_.skeleton);
+    Payload timed = payload;
+    if (!timed.wall_ns) timed.wall_ns = wall_ns_;
+    if (shared_.pipe) return shared_.pipe->Put(this, timed, shared_.skeleton);
+    OnLine(timed, shared_.skeleton);
+  }
+
+  void OnLine(const Payload& payload, const Skeleton& skeleton) override {
     Source& source = SourceOf(payload.source);
-    Skeleton& skeleton = shared_.skeleton;
-    ReadSkeleton(payload.text, &skeleton);
     LineKind* kind = FindKind(payload.text, source, skeleton);
     const LinePlan* plan = kind->plan;
-    if (shared_.messages) NoteMessage(payload, source, *plan);
+    if (shared_.messages) NoteMessage(payload, skeleton, source, *plan);
     const bool wanted = plan->events || shared_.events.WantsNext(source.stream);
     if (plan->tier == Tier::kNone && !wanted && !plan->begins_eval && !plan->begins_train &&
         !plan->repeats_best) {
@@ -149,10 +160,11 @@ class LogEngineFile : public TextSink, public PayloadSink {
     Columns columns;
   };
 
-  void NoteMessage(const Payload& payload, const Source& source, const LinePlan& plan) {
+  void NoteMessage(const Payload& payload, const Skeleton& skeleton, const Source& source,
+                   const LinePlan& plan) {
     const bool record = plan.tier >= Tier::kFigures && !plan.events;
     if (record || payload.redrawn) return shared_.messages->Pass(payload.line);
-    shared_.messages->Add(shared_.skeleton.hash, payload.text,
+    shared_.messages->Add(skeleton.hash, payload.text,
                           {.file = index_,
                            .stream = source.stream,
                            .line = payload.line,
@@ -197,8 +209,6 @@ class LogEngineFile : public TextSink, public PayloadSink {
       source->wall_ns = stamped;
     } else if (payload.wall_ns) {
       source->wall_ns = payload.wall_ns;
-    } else if (wall_ns_) {
-      source->wall_ns = wall_ns_;
     }
   }
 
@@ -228,7 +238,7 @@ class LogEngine::Impl {
 
 LogEngine::LogEngine(LogSink& sink, const EngineOptions& options)
     : impl_(std::make_unique<Impl>(sink, options)) {}
-LogEngine::~LogEngine() = default;
+LogEngine::~LogEngine() { impl_->shared.pipe.reset(); }  // while there are files
 
 uint32_t LogEngine::Open(const LogFile& file) {
   const auto index = static_cast<uint32_t>(impl_->files.size());
@@ -245,6 +255,7 @@ void LogEngine::Feed(uint32_t file, std::string_view bytes, std::optional<int64_
 }
 
 void LogEngine::Idle() {
+  if (impl_->shared.pipe) impl_->shared.pipe->Drain();
   for (const auto& file : impl_->files) file->progress().Idle();
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The log engine: bytes of training logs in, progress records and events out, in one pass and
-// without being told a format. One thread; memory does not grow with the log.
+// without being told a format. Used by one thread; memory does not grow with the log.
 #pragma once
 
 #include <cstdint>
@@ -37,6 +37,9 @@ class TemplateTable;
 
 struct EngineOptions {
   bool messages = false;  // cluster lines that are no records, see LogEngine::messages
+  // With 2 or more the lines are cut in the caller's thread and understood in another one, which
+  // then calls the sink; what the sink gets is the same. After Idle, Close and Finish it has all.
+  unsigned threads = 1;
 };
 
 class LogEngine {
