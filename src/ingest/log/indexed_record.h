@@ -14,17 +14,24 @@ class IndexedRecord {
  public:
   // A record is a few values with as many roles: one pass, for all who ask.
   // NOLINTNEXTLINE(google-explicit-constructor)
-  IndexedRecord(const LogRecord& record) : record_(record) {
-    for (const LogValue& value : record.values) {
-      const LogValue*& first = first_[static_cast<size_t>(value.role)];
-      if (first == nullptr) first = &value;
+  IndexedRecord(const LogRecord& record) : record_(record), places_(record.places) {
+    if (places_ != nullptr) return;
+    own_.fill(0);
+    for (size_t i = record.values.size(); i-- > 0;) {
+      own_[static_cast<size_t>(record.values[i].role)] = static_cast<uint16_t>(i + 1);
     }
+    places_ = &own_;
   }
+  IndexedRecord(const IndexedRecord&) = delete;
+  IndexedRecord& operator=(const IndexedRecord&) = delete;
 
   const LogRecord& operator*() const { return record_; }
   const LogRecord* operator->() const { return &record_; }
   // As LogRecord's, of the first value of the role.
-  const LogValue* Find(Role role) const { return first_[static_cast<size_t>(role)]; }
+  const LogValue* Find(Role role) const {
+    const uint16_t place = (*places_)[static_cast<size_t>(role)];
+    return place == 0 ? nullptr : &record_.values[place - 1U];
+  }
   std::optional<double> Number(Role role) const {
     const LogValue* value = Find(role);
     return value == nullptr ? std::nullopt : std::optional(value->number);
@@ -36,7 +43,8 @@ class IndexedRecord {
 
  private:
   const LogRecord& record_;
-  std::array<const LogValue*, static_cast<size_t>(Role::kRank) + 1> first_{};
+  const RolePlaces* places_;
+  RolePlaces own_;  // NOLINT: only where the record has none
 };
 
 }  // namespace epochmeter::ingest::log

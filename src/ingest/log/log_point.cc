@@ -62,21 +62,16 @@ void KeptRecord::Keep(const LogRecord& record) {
   any_ = true;
   record_ = record;
   size_t room = record.text.size() + record.stamp.size();
-  for (const LogValue& value : record.values) {
-    room += value.key.size() + value.text.size() + value.unit.size();
-  }
+  for (const LogValue& value : record.values) room += value.text.size();
   texts_.clear();
   texts_.reserve(room);  // so that views into it stay
   texts_ += record.text;
   record_.text = texts_;
   record_.stamp = Hold(record.stamp, record.text);
   values_.assign(record.values.begin(), record.values.end());
-  for (LogValue& value : values_) {
-    value.key = Hold(value.key, record.text);
-    value.text = Hold(value.text, record.text);
-    value.unit = Hold(value.unit, record.text);
-  }
+  for (LogValue& value : values_) value.text = Hold(value.text, record.text);
   record_.values = values_;
+  record_.places = nullptr;
 }
 
 // Texts are nearly always part of the line, which is held already.

@@ -17,20 +17,10 @@ std::string_view RoleName(Role role) {
   return index < kNames.size() ? kNames[index] : "rank";
 }
 
-const LogValue* LogRecord::Find(Role role) const {
+const LogValue* LogRecord::Search(Role role) const {
   const auto found = std::find_if(values.begin(), values.end(),
                                   [role](const LogValue& value) { return value.role == role; });
   return found == values.end() ? nullptr : &*found;
-}
-
-std::optional<double> LogRecord::Number(Role role) const {
-  const LogValue* value = Find(role);
-  return value == nullptr ? std::nullopt : std::optional(value->number);
-}
-
-std::optional<double> LogRecord::Value(Role role) const {
-  const LogValue* value = Find(role);
-  return value == nullptr ? std::nullopt : std::optional(value->value);
 }
 
 }  // namespace epochmeter::ingest::log

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the log engine finds: progress records and events. Texts and spans are views, good during
-// the call that gives them.
+// the call that gives them; keys and units as long as the engine.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -60,6 +61,9 @@ struct LogValue {
 
 enum class RecordKind : uint8_t { kTrain, kEval, kSummary, kInference };
 
+// Of each role 1 + the place of its first value in a record; 0: none.
+using RolePlaces = std::array<uint16_t, static_cast<size_t>(Role::kRank) + 1>;
+
 // One logging point of a training: a line, or several that belong together.
 struct LogRecord {
   RecordKind kind = RecordKind::kTrain;
@@ -69,14 +73,30 @@ struct LogRecord {
   uint32_t shape = 0;      // lines that name the same values in the same order have the same
   std::string_view stamp;  // as printed; empty when the line has none
   std::span<const LogValue> values;
+  const RolePlaces* places = nullptr;  // of `values`, where they are known
   // The epoch that a header above gave ("Epoch 3/10"), where the record itself prints none.
   std::optional<double> header_epoch;
   std::string_view text;  // of the main line
 
   // The first value of this role; null when there is none.
-  const LogValue* Find(Role role) const;
-  std::optional<double> Number(Role role) const;  // as printed
-  std::optional<double> Value(Role role) const;   // in SI units
+  const LogValue* Find(Role role) const {
+    if (places == nullptr) return Search(role);
+    const uint16_t at = (*places)[static_cast<size_t>(role)];
+    return at == 0 ? nullptr : &values[at - 1U];
+  }
+  // As printed.
+  std::optional<double> Number(Role role) const {
+    const LogValue* value = Find(role);
+    return value == nullptr ? std::nullopt : std::optional(value->number);
+  }
+  // In SI units.
+  std::optional<double> Value(Role role) const {
+    const LogValue* value = Find(role);
+    return value == nullptr ? std::nullopt : std::optional(value->value);
+  }
+
+ private:
+  const LogValue* Search(Role role) const;
 };
 
 struct EventNumber {

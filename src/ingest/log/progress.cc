@@ -36,7 +36,11 @@ void Progress::Impl::Line(const ProgressLine& line) {
     default:
       break;
   }
-  ReadValues(line, &scratch_);
+  if (plan.bar) {
+    ReadCounters(line, &scratch_);
+  } else {
+    ReadValues(line, &scratch_);
+  }
   scratch_.kind = plan.kind;
   scratch_.tier = plan.tier;
   if (std::exchange(stream.skip_next, false)) return;

@@ -40,6 +40,7 @@ void Progress::Impl::EndBox(Stream& stream) {
   Begin(stream, &box);
 }
 
+// `scratch_` has the counters only: most states are drawn over.
 void Progress::Impl::BarState(Stream& stream, const ProgressLine& line) {
   const LinePlan& plan = *line.plan;
   HeldRecord& record = scratch_;
@@ -73,16 +74,21 @@ void Progress::Impl::BarState(Stream& stream, const ProgressLine& line) {
   }
   const bool same = !again && record.step == bar.last;
   bar.last = record.step;
-  if (!own_epoch && Known(stream.header_epoch)) record.header_epoch = stream.header_epoch;
+  const auto read = [&] {
+    ReadValues(line, &record);
+    if (!own_epoch && Known(stream.header_epoch)) record.header_epoch = stream.header_epoch;
+  };
   if (bar.whole) {
     if (record.step <= 0 || plan.tier < Tier::kLoss) return;
     if (same && stream.has_pending) Forget(&stream);
+    read();
     GiveState(stream, &record);
     return;
   }
   if (record.step < bar.total) {
     if (!bar.sure && bar.states.size() < kMostHeld && record.step > 0 && plan.tier == Tier::kLoss) {
       if (same && !bar.states.empty()) bar.states.pop_back();
+      read();
       bar.states.push_back(record);
     }
     return;
@@ -95,6 +101,7 @@ void Progress::Impl::BarState(Stream& stream, const ProgressLine& line) {
   }
   // Drawn several times when it is full: the last one has the most to say.
   if (same && stream.has_pending) Forget(&stream);
+  read();
   GiveState(stream, &record);
 }
 

@@ -91,8 +91,25 @@ class Progress::Impl {
   static constexpr size_t kMostStreams = 4096;
   static constexpr size_t kMostShapes = 4096;
 
-  Stream& StreamOf(uint32_t id) { return streams_[streams_.size() < kMostStreams ? id : 0]; }
-  Shape& ShapeOf(uint32_t id) { return shapes_[shapes_.size() < kMostShapes ? id : 0]; }
+  Stream& StreamOf(uint32_t id) {
+    if (last_stream_ == nullptr || last_stream_->first != id) {
+      const uint32_t key = streams_.size() < kMostStreams ? id : 0;
+      last_stream_ = &*streams_.try_emplace(key).first;
+    }
+    return last_stream_->second;
+  }
+  Shape& ShapeOf(uint32_t id) {
+    if (last_shape_ == nullptr || last_shape_->first != id) {
+      const uint32_t key = shapes_.size() < kMostShapes ? id : 0;
+      last_shape_ = &*shapes_.try_emplace(key).first;
+    }
+    return last_shape_->second;
+  }
+  const Shape* FindShape(uint32_t id) const {
+    if (last_shape_ != nullptr && last_shape_->first == id) return &last_shape_->second;
+    const auto found = shapes_.find(id);
+    return found == shapes_.end() ? nullptr : &found->second;
+  }
   void Header(Stream& stream, const ProgressLine& line);
   void Extra(Stream& stream, const ProgressLine& line);
   void BoxRow(Stream& stream, const ProgressLine& line);
@@ -128,6 +145,8 @@ class Progress::Impl {
   uint32_t file_;
   std::unordered_map<uint32_t, Stream> streams_;
   std::unordered_map<uint32_t, Shape> shapes_;
+  std::pair<const uint32_t, Stream>* last_stream_ = nullptr;  // most lines ask for the same
+  std::pair<const uint32_t, Shape>* last_shape_ = nullptr;
   std::multimap<uint64_t, Stream*> pending_;  // by line, where there are several streams
   std::vector<HeldRecord> held_;
   std::vector<LogValue> values_;

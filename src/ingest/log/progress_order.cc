@@ -138,9 +138,8 @@ void Progress::Impl::Give(Stream& stream, HeldRecord* record) {
   } else if (record->kind == RecordKind::kEval) {
     ++eval_records_;
   }
-  const auto shape = shapes_.find(record->plan->shape);
-  const std::optional<bool> in_epoch =
-      shape == shapes_.end() ? std::nullopt : shape->second.in_epoch;
+  const Shape* shape = FindShape(record->plan->shape);
+  const std::optional<bool> in_epoch = shape == nullptr ? std::nullopt : shape->in_epoch;
   GiveRecord(*record, stream.start, in_epoch, &values_, &sink_);
 }
 

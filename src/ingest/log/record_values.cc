@@ -51,7 +51,9 @@ bool ReadOne(const FieldPlan& field, const Skeleton& skeleton, std::string_view 
   return true;
 }
 
-bool IsWhole(double number) { return number == std::floor(number) && std::abs(number) < 1e15; }
+bool IsWhole(double number) {
+  return std::abs(number) < 1e15 && number == static_cast<double>(static_cast<int64_t>(number));
+}
 
 void NoteCounter(const HeldRecord::Value& value, HeldRecord* record) {
   if (value.role == Role::kEpoch && std::isnan(record->epoch)) record->epoch = value.value;
@@ -61,37 +63,56 @@ void NoteCounter(const HeldRecord::Value& value, HeldRecord* record) {
   }
 }
 
-}  // namespace
-
-void ReadValues(const ProgressLine& line, HeldRecord* record) {
+void Begin(const ProgressLine& line, HeldRecord* record) {
   record->plan = line.plan;
   record->place = line.place;
   record->last_line = line.place.line;
-  record->text.assign(line.text);
-  record->main_size = static_cast<uint32_t>(line.text.size());
-  record->stamp.assign(line.stamp);
   record->header_epoch.reset();
   record->epoch = record->step = record->total = std::numeric_limits<double>::quiet_NaN();
   record->values.clear();
+}
+
+void ReadField(const FieldPlan& field, const ProgressLine& line, HeldRecord* record) {
+  HeldRecord::Value& value = record->values.emplace_back();
+  if (!ReadOne(field, *line.skeleton, line.text, &value)) {
+    record->values.pop_back();
+    return;
+  }
+  NoteCounter(value, record);
+  const bool total = value.role == Role::kTotalSteps || value.role == Role::kEpochs;
+  if (total && !IsWhole(value.number)) value.role = Role::kOther;
+  if (field.form != FieldForm::kPair) return;
+  AddTotal(field, *line.skeleton, line.text, record);
+  const bool steps = field.role == Role::kStep || field.role == Role::kStepInEpoch;
+  if (steps && std::isnan(record->total)) record->total = record->values.back().number;
+}
+
+}  // namespace
+
+void ReadValues(const ProgressLine& line, HeldRecord* record) {
+  Begin(line, record);
+  record->text.assign(line.text);
+  record->main_size = static_cast<uint32_t>(line.text.size());
+  record->stamp.assign(line.stamp);
+  for (const FieldPlan& field : line.plan->fields) ReadField(field, line, record);
+}
+
+void ReadCounters(const ProgressLine& line, HeldRecord* record) {
+  Begin(line, record);
   for (const FieldPlan& field : line.plan->fields) {
-    HeldRecord::Value value;
-    if (!ReadOne(field, *line.skeleton, line.text, &value)) continue;
-    NoteCounter(value, record);
-    const bool total = value.role == Role::kTotalSteps || value.role == Role::kEpochs;
-    if (total && !IsWhole(value.number)) value.role = Role::kOther;
-    record->values.push_back(value);
-    if (field.form != FieldForm::kPair) continue;
-    AddTotal(field, *line.skeleton, line.text, record);
-    const bool steps = field.role == Role::kStep || field.role == Role::kStepInEpoch;
-    if (steps && std::isnan(record->total)) record->total = record->values.back().number;
+    const bool counter =
+        field.role == Role::kEpoch || field.role == Role::kStep || field.role == Role::kStepInEpoch;
+    if (counter) ReadField(field, line, record);
   }
 }
 
 void GiveRecord(const HeldRecord& record, uint32_t start, std::optional<bool> in_epoch,
                 std::vector<LogValue>* values, LogSink* sink) {
-  values->clear();
+  values->resize(record.values.size());
   const std::string_view text = record.text;
-  for (const HeldRecord::Value& value : record.values) {
+  RolePlaces places{};
+  for (size_t i = record.values.size(); i-- > 0;) {
+    const HeldRecord::Value& value = record.values[i];
     Role role = value.role;
     if (in_epoch && (role == Role::kStep || role == Role::kStepInEpoch)) {
       role = *in_epoch ? Role::kStepInEpoch : Role::kStep;
@@ -99,14 +120,14 @@ void GiveRecord(const HeldRecord& record, uint32_t start, std::optional<bool> in
     if (in_epoch && (role == Role::kTotalSteps || role == Role::kStepsPerEpoch)) {
       role = *in_epoch ? Role::kStepsPerEpoch : Role::kTotalSteps;
     }
-    values->push_back(
-        {.key = value.total ? std::string_view(value.field->total_key)
-                            : std::string_view(value.field->key),
-         .text = text.substr(value.begin, value.size),
-         .unit = value.total ? std::string_view() : std::string_view(value.field->unit),
-         .number = value.number,
-         .value = value.value,
-         .role = role});
+    const FieldPlan& field = *value.field;
+    (*values)[i] = {.key = value.total ? field.total_key : field.key,
+                    .text = text.substr(value.begin, value.size),
+                    .unit = value.total ? std::string_view() : std::string_view(field.unit),
+                    .number = value.number,
+                    .value = value.value,
+                    .role = role};
+    places[static_cast<size_t>(role)] = static_cast<uint16_t>(i + 1);
   }
   LogRecord given;
   given.kind = record.kind;
@@ -116,6 +137,7 @@ void GiveRecord(const HeldRecord& record, uint32_t start, std::optional<bool> in
   given.shape = record.plan->shape;
   given.stamp = record.stamp;
   given.values = *values;
+  given.places = &places;
   given.header_epoch = record.header_epoch;
   given.text = text.substr(0, record.main_size);
   sink->OnRecord(given);

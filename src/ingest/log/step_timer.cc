@@ -5,31 +5,34 @@
 #include <array>
 #include <cmath>
 
-#include "base/strings.h"
-
 namespace epochmeter::ingest::log {
 namespace {
 
 bool IsTime(double seconds) { return std::isfinite(seconds) && seconds >= 0; }
 
+// `word` is in lower case.
+bool HasWord(std::string_view text, std::string_view word) {
+  const auto same = [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a | 0x20 : a) == b; };
+  return std::search(text.begin(), text.end(), word.begin(), word.end(), same) != text.end();
+}
+
 // A rate of steps: "it/s", "steps/s", "iter/sec"; not of samples, images or tokens.
-bool CountsSteps(const LogValue& rate) {
+bool CountsSteps(std::string_view unit) {
   constexpr std::string_view kWords[] = {"it/s", "step", "iter", "batch"};
-  const std::string unit = base::ToLowerAscii(rate.unit.empty() ? rate.key : rate.unit);
-  return std::any_of(std::begin(kWords), std::end(kWords), [&unit](std::string_view word) {
-    return unit.find(word) != std::string::npos;
-  });
+  return std::any_of(std::begin(kWords), std::end(kWords),
+                     [unit](std::string_view word) { return HasWord(unit, word); });
 }
 
 std::optional<double> FromThroughput(const IndexedRecord& record) {
   std::optional<double> of_samples;
+  if (record.Find(Role::kThroughput) == nullptr) return of_samples;
   for (const LogValue& value : record->values) {
     if (value.role != Role::kThroughput || !(value.value > 0) || !std::isfinite(value.value)) {
       continue;
     }
-    if (CountsSteps(value)) return 1 / value.value;
-    const std::string unit = base::ToLowerAscii(value.unit.empty() ? value.key : value.unit);
-    const bool tokens = unit.find("tok") != std::string::npos || unit == "wps";
+    const std::string_view unit = value.unit.empty() ? value.key : value.unit;
+    if (CountsSteps(unit)) return 1 / value.value;
+    const bool tokens = HasWord(unit, "tok") || (unit.size() == 3 && HasWord(unit, "wps"));
     const auto batch = record.Number(Role::kBatchSize);
     if (!tokens && !of_samples && batch && *batch > 0) of_samples = *batch / value.value;
   }
@@ -108,12 +111,12 @@ void StepTimer::Derive(const Last& last, const IndexedRecord& record, StepTiming
 
 StepTiming StepTimer::Next(const IndexedRecord& record) {
   StepTiming timing;
-  const std::pair key(record->place.stream, record->place.rank.value_or(-1));
-  auto found = last_.find(key);
-  const bool known = found != last_.end();
-  if (!known && last_.size() < kMostStreams) found = last_.emplace(key, Last{}).first;
+  const Key key(record->place.stream, record->place.rank.value_or(-1));
+  if (found_ == last_.end() || found_->first != key) found_ = last_.find(key);
+  const bool known = found_ != last_.end();
+  if (!known && last_.size() < kMostStreams) found_ = last_.emplace(key, Last{}).first;
   static constexpr Last kNothing;
-  const Last before = known ? found->second : kNothing;
+  const Last before = known ? found_->second : kNothing;
   timing.goes_back = known && GoesBack(before, record);
   timing.first = !known || before.start != record->start || timing.goes_back;
   const auto epoch = EpochOf(record);
@@ -126,13 +129,13 @@ StepTiming StepTimer::Next(const IndexedRecord& record) {
     }
   }
   Derive(timing.first ? kNothing : before, record, &timing);
-  if (found != last_.end()) {
-    found->second = {.start = record->start,
-                     .epoch = epoch,
-                     .step = ExactStep(record),
-                     .step_in_epoch = record.Number(Role::kStepInEpoch),
-                     .elapsed_s = record.Value(Role::kElapsed),
-                     .wall_ns = record->place.wall_ns};
+  if (found_ != last_.end()) {
+    found_->second = {.start = record->start,
+                      .epoch = epoch,
+                      .step = ExactStep(record),
+                      .step_in_epoch = record.Number(Role::kStepInEpoch),
+                      .elapsed_s = record.Value(Role::kElapsed),
+                      .wall_ns = record->place.wall_ns};
   }
   return timing;
 }

@@ -50,7 +50,9 @@ class StepTimer {
 
   // By stream and rank; kMostStreams at most, then the rest have no record before them.
   static constexpr size_t kMostStreams = 4096;
-  std::map<std::pair<uint32_t, int32_t>, Last> last_;
+  using Key = std::pair<uint32_t, int32_t>;
+  std::map<Key, Last> last_;
+  std::map<Key, Last>::iterator found_ = last_.end();  // of the record before
 };
 
 }  // namespace epochmeter::ingest::log
