@@ -8,6 +8,7 @@
 
 #include "cli/log_findings.h"
 #include "cli/log_read.h"
+#include "export/log_merge.h"
 #include "ingest/log/engine.h"
 #include "ingest/log/event_ledger.h"
 #include "ingest/log/log_messages.h"
@@ -129,9 +130,13 @@ base::Result<LogJobResult> SumUpLogs(const LogJob& job, const diagnose::ReportOp
 
 base::Result<LogJobResult> WriteLogRows(const LogJob& job, exporting::LogRowWriter* rows) {
   EPM_ASSIGN(const auto source, LogSource::Find(job.inputs, job.follow));
-  RowSink sink(*rows, *source);
+  // What is followed comes in the order in which it is written.
+  std::unique_ptr<exporting::LogRowWriter> merged;
+  if (source->files().size() > 1 && !job.follow) merged = exporting::MergeLogRows(rows);
+  RowSink sink(merged ? *merged : *rows, *source);
   LogEngine engine(sink);
   EPM_TRY(source->Read(&engine, ReadingOf(job)));
+  if (merged) EPM_TRY(merged->Finish());
   LogJobResult result;
   result.warnings = source->warnings();
   result.partial = source->partial();

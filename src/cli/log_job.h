@@ -39,7 +39,8 @@ struct LogJobResult {
 // as records as well; the caller ends it.
 base::Result<LogJobResult> SumUpLogs(const LogJob& job, const diagnose::ReportOptions& options,
                                      model::Sink* records);
-// Reads the logs into rows, one by one.
+// Reads the logs into rows: those of several logs in the order of time where all records have one
+// and they are not followed, else as they come. The caller finishes `rows`.
 base::Result<LogJobResult> WriteLogRows(const LogJob& job, exporting::LogRowWriter* rows);
 
 }  // namespace epochmeter::cli

@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "cli/log_join.h"
+#include "runfile/run_reader.h"
 #include "runfile/run_writer.h"
 
 namespace epochmeter::cli {
@@ -36,14 +38,33 @@ class FileSink : public model::Sink {
   base::Result<> result_;
 };
 
+// The recording with the log's steps in it; its end is the recording's.
+base::Result<LogJobResult> Joined(const LogJob& job, const diagnose::ReportOptions& options,
+                                  const model::Run& recording, FileSink* file) {
+  model::Registry registry(*file);
+  model::RemapSink copy(registry, *file);
+  EPM_TRY(CopyRun(recording, &copy));
+  LogJoiner joiner(recording, &registry, file);
+  EPM_ASSIGN(LogJobResult result, SumUpLogs(job, options, &joiner));
+  EPM_TRY(joiner.Check(job.inputs.front()));
+  for (std::string& note : joiner.Notes()) result.warnings.push_back(std::move(note));
+  if (recording.end) file->Write(*recording.end);
+  return result;
+}
+
 }  // namespace
 
 base::Result<LogJobResult> WriteRunOfLogs(const LogJob& job, const diagnose::ReportOptions& options,
                                           const std::string& path, const LogRunOptions& how) {
+  std::optional<model::Run> recording;
+  if (how.join) {
+    EPM_ASSIGN(recording, runfile::OpenRun(*how.join));
+  }
   EPM_ASSIGN(const auto writer, runfile::RunWriter::Create(path, {.force = how.force}));
-  FileSink sink(*writer);
-  base::Result<LogJobResult> result = SumUpLogs(job, options, &sink);
-  base::Result<> finished = result.ok() ? sink.Finish() : base::Result<>();
+  FileSink file(*writer);
+  base::Result<LogJobResult> result =
+      recording ? Joined(job, options, *recording, &file) : SumUpLogs(job, options, &file);
+  base::Result<> finished = result.ok() ? file.Finish() : base::Result<>();
   if (!result.ok() || !finished.ok()) {
     EPM_TRY(writer->Discard());
     if (!finished.ok()) return std::move(finished).error();
