@@ -17,6 +17,7 @@
 #include "diagnose/own_gpus.h"
 #include "diagnose/rules.h"
 #include "diagnose/steps.h"
+#include "model/output_events.h"
 
 namespace epochmeter::diagnose {
 namespace {
@@ -30,9 +31,12 @@ using model::Run;
 using model::Stat;
 
 // "hook" when a framework's loop or the optimizer of a plain one told, "client" when the script
-// did, "none" without either.
+// did, "output" when it was read from what the training prints, "none" without any.
 std::string ProgressSource(const Run& run) {
   bool any = !run.steps.empty();
+  bool output = std::any_of(run.steps.begin(), run.steps.end(), [](const auto& process) {
+    return process.second.Column(model::kLineField) != nullptr;
+  });
   for (const Event& event : run.events) {
     const auto source = event.Text("source");  // an older client has none, and its epochs say it
     if (event.kind == EventKind::kTrainBegin && (source == "hook" || source == "framework")) {
@@ -40,8 +44,10 @@ std::string ProgressSource(const Run& run) {
     }
     if (event.kind != EventKind::kEpochBegin && event.kind != EventKind::kEpochEnd) continue;
     any = true;
+    output |= model::IsFromOutput(event);
     if (event.Text("epoch_from") == "framework") return "hook";
   }
+  if (output) return "output";
   return any ? "client" : "none";
 }
 

@@ -27,7 +27,7 @@ constexpr model::MetricDef kRetries = model::Metric(
 
 void AddAllocator(TestRun& run, int32_t rank, const TestAllocator& allocator) {
   const model::EntityId entity = run.Rank(rank);
-  run.Series(entity, kHeld, allocator.period_s, allocator.held);
+  if (allocator.held) run.Series(entity, kHeld, allocator.period_s, allocator.held);
   if (allocator.reserved) run.Series(entity, kReserved, allocator.period_s, allocator.reserved);
   if (allocator.peak) run.Series(entity, kPeak, allocator.period_s, allocator.peak);
   if (allocator.retries) run.Series(entity, kRetries, allocator.period_s, allocator.retries);

@@ -32,6 +32,7 @@ extern const RuleDef kOutOfMemory;
 extern const RuleDef kPcieBound;
 extern const RuleDef kPeriodicStall;
 extern const RuleDef kPowerThrottle;
+extern const RuleDef kPrintedMemoryGrowth;
 extern const RuleDef kRecorderHealth;
 extern const RuleDef kShmExhaustion;
 extern const RuleDef kSlowStart;
