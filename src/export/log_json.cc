@@ -54,22 +54,31 @@ void WriteMessage(const model::Message& message, JsonWriter& json) {
   json.BeginObject().Field("en", message.en).Field("zh", message.zh).EndObject();
 }
 
+void WriteShare(const model::LogShare& share, JsonWriter& json) {
+  json.Field("records", share.records).Field("events", share.events);
+  json.Field("bad_events", share.bad_events).Field("last_epoch", share.last_epoch);
+  json.Field("last_step", share.last_step).Key("last_line");
+  share.last_line == 0 ? json.Null() : json.Uint(share.last_line);
+  WriteTime("last_timestamp", share.last_wall_ns, json);
+  json.Field("mean_step_time_s", share.mean_step_s);
+}
+
 void WriteFiles(const LogReport& report, JsonWriter& json) {
   json.Key("files").BeginArray();
   for (const model::LogFileRow& file : report.files) {
     json.BeginObject().Field("name", file.name).Field("rank", file.rank);
-    json.Field("records", file.records).Field("eval_records", file.eval_records);
-    json.Field("events", file.events).Field("bad_events", file.bad_events).EndObject();
+    WriteShare(file, json);
+    json.Field("eval_records", file.eval_records).EndObject();
   }
   json.EndArray().Key("ranks").BeginArray();
   for (const model::LogRankRow& rank : report.ranks) {
-    json.BeginObject().Field("rank", rank.rank).Field("records", rank.records);
-    json.Field("events", rank.events).Field("bad_events", rank.bad_events);
+    json.BeginObject().Field("rank", rank.rank).Key("file").Uint(rank.file);
+    WriteShare(rank, json);
     json.Key("first_bad");
     rank.first_bad.empty() ? json.Null() : json.String(rank.first_bad);
     json.EndObject();
   }
-  json.EndArray();
+  json.EndArray().Field("slowest_rank", report.slowest_rank);
 }
 
 void WriteCounts(const LogReport& report, JsonWriter& json) {

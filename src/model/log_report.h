@@ -75,17 +75,26 @@ struct LogShape {
   std::string sample;  // the main line of the first, cut
 };
 
-struct LogFileRow {
-  std::string name;
-  std::optional<int32_t> rank;
-  uint64_t lines = 0, records = 0, eval_records = 0, events = 0;
-  uint64_t bad_events = 0;
+// How far one file, or one rank, got.
+struct LogShare {
+  uint64_t records = 0, events = 0, bad_events = 0;
+  std::optional<double> last_epoch, last_step;  // as printed; the step of its epoch where no other
+  uint64_t last_line = 0;                       // of its last training record
+  std::optional<int64_t> last_wall_ns;
+  std::optional<double> mean_step_s;  // printed, else worked out
 };
 
-struct LogRankRow {
+struct LogFileRow : LogShare {
+  std::string name;
   std::optional<int32_t> rank;
-  uint64_t records = 0, events = 0, bad_events = 0;
+  uint64_t eval_records = 0;
+};
+
+struct LogRankRow : LogShare {
+  std::optional<int32_t> rank;
+  uint32_t file = 0;      // of its first record or event
   std::string first_bad;  // kind
+  uint32_t first_bad_file = 0;
   uint64_t first_bad_line = 0;
 };
 
@@ -145,9 +154,11 @@ struct LogFinding {
 struct LogReport {
   std::vector<LogFileRow> files;
   std::vector<LogRankRow> ranks;  // more than one, or none
+  // Whose steps took longest on average, where at least two ranks have a time.
+  std::optional<int32_t> slowest_rank;
   uint64_t bytes = 0, lines = 0, cut_lines = 0, bad_bytes = 0;
   uint64_t records = 0, eval_records = 0, summary_records = 0, inference_records = 0;
-  uint64_t starts = 0;  // of the training
+  uint64_t starts = 0;  // of the training, by the rank that has the most
   uint64_t step_goes_back = 0;
   std::optional<LogPoint> first, last, first_eval, last_eval;
   std::vector<LogShape> shapes;  // the most frequent first
@@ -174,7 +185,7 @@ struct LogReport {
   std::string memory_key;
   std::string eta_text;
   std::optional<double> eta_s;
-  std::vector<LogTrend> trends;  // loss, step time, throughput, memory
+  std::vector<LogTrend> trends;  // loss, step time, throughput, memory; of the first rank
 
   std::vector<LogEventRow> events;
   std::optional<LogCause> cause;

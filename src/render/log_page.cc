@@ -11,6 +11,7 @@
 #include "render/columns.h"
 #include "render/finding_text.h"
 #include "render/log_problems.h"
+#include "render/log_ranks.h"
 #include "render/page.h"
 #include "render/sparkline.h"
 #include "render/units.h"
@@ -47,7 +48,7 @@ class LogPage {
       AddMemory();
       AddEvaluation();
     }
-    AddRanks();
+    AddLogRanks(report_, &page_);
     AddLogProblems(report_, &page_);
     AddNotes();
     return page_.Take();
@@ -259,49 +260,6 @@ class LogPage {
     Row("evaluation", "评估",
         fmt::format("{} ({} {})", base::Join(figures, ", "), In("last, line", "最后一次，行"),
                     report_.last_eval->line));
-  }
-
-  void AddRanks() {
-    if (report_.ranks.size() < 2 && !several_) return;
-    page_.Title(In("Ranks and files", "进程与文件"));
-    TableColumn name{.title = std::string(In("file", "文件")), .left = true, .cells = {}};
-    TableColumn rank{.title = std::string(In("rank", "进程")), .cells = {}};
-    TableColumn records{.title = std::string(In("training records", "训练记录")), .cells = {}};
-    TableColumn bad{.title = std::string(In("failures", "故障")), .cells = {}};
-    TableColumn what{.title = std::string(In("what it did", "情况")), .left = true, .cells = {}};
-    const auto add = [&](std::string its_name, std::optional<int32_t> its_rank, uint64_t count,
-                         uint64_t failures) {
-      name.cells.emplace_back(std::move(its_name));
-      rank.cells.push_back(its_rank ? std::optional(std::to_string(*its_rank)) : std::nullopt);
-      records.cells.emplace_back(std::to_string(count));
-      bad.cells.emplace_back(std::to_string(failures));
-      what.cells.emplace_back(count > 0      ? failures > 0
-                                                   ? In("trained, with failures", "训练，有故障")
-                                                   : In("trained", "训练")
-                                   : failures > 0 ? In("only failed", "只有故障")
-                                             : In("no progress printed", "未打印进度"));
-    };
-    constexpr size_t kMostRows = 16;
-    size_t rows = 0;
-    if (several_) {
-      for (const model::LogFileRow& file : report_.files) {
-        if (rows++ < kMostRows) {
-          add(CutTo(Plain(file.name), 40, page_.options().ascii), file.rank, file.records,
-              file.bad_events);
-        }
-      }
-    } else {
-      for (const model::LogRankRow& row : report_.ranks) {
-        if (rows++ < kMostRows) add("-", row.rank, row.records, row.bad_events);
-      }
-    }
-    std::vector<TableColumn> columns = {rank, records, bad, what};
-    if (several_) columns.insert(columns.begin(), name);
-    page_.Lines(LayOut(columns, "  "));
-    if (rows > kMostRows) {
-      page_.Line(
-          fmt::format("  {} {} {}", In("and", "及另外"), rows - kMostRows, In("more", "个")));
-    }
   }
 
   void AddNotes() {

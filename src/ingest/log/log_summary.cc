@@ -13,6 +13,7 @@ namespace {
 constexpr size_t kMostFiles = 4096;
 constexpr size_t kMostRanks = 65536;
 constexpr size_t kMostShapesTold = 8;
+constexpr size_t kMostEpochs = 100'000;
 
 // The loss that a record speaks of: the total, else the first part of it.
 const LogValue* LossOf(const IndexedRecord& record) {
@@ -70,14 +71,9 @@ void LogSummary::OnRecord(const LogRecord& record) {
 void LogSummary::AddTrain(const LogRecord& plain) {
   const IndexedRecord record(plain);
   ++report_.records;
-  ++FileRow(plain.place.file).records;
-  if (rank_row_ == nullptr || rank_row_->rank != plain.place.rank) {
-    rank_row_ = &RankRow(plain.place.rank);
-  }
-  ++rank_row_->records;
-  if (first_.empty()) first_.Keep(plain);
-  last_.Keep(plain);
+  KeepEnds(plain);
   const StepTiming timing = timer_.Next(record);
+  AddShare(record, timing);
   cause_.Record(plain);
   for (LogRun* run : runs_) run->Train(record, timing);
   data_place_.Add(record, timing);
@@ -87,19 +83,68 @@ void LogSummary::AddTrain(const LogRecord& plain) {
   AddMemory(record);
 }
 
+// The first and the last record: by the order of files, and by time.
+void LogSummary::KeepEnds(const LogRecord& record) {
+  if (first_.empty()) {
+    first_.Keep(record);
+    earliest_.Keep(record);
+  }
+  const uint32_t file = record.place.file;
+  if (file != first_.record().place.file && !several_files_) {
+    several_files_ = true;
+    latest_.Keep(last_.record());
+  }
+  all_timed_ = all_timed_ && record.place.wall_ns;
+  if (several_files_ && all_timed_) {
+    if (*record.place.wall_ns < *earliest_.record().place.wall_ns) earliest_.Keep(record);
+    if (*record.place.wall_ns >= *latest_.record().place.wall_ns) latest_.Keep(record);
+  }
+  last_.Keep(record);
+}
+
+void LogSummary::AddShare(const IndexedRecord& record, const StepTiming& timing) {
+  const LinePlace& place = record->place;
+  if (rank_row_ == nullptr || rank_row_->rank != place.rank) rank_row_ = &RankRow(place.rank);
+  if (rank_row_->records + rank_row_->events == 0) rank_row_->file = place.file;
+  const LogValue* step = record.Find(Role::kStep);
+  if (step == nullptr) step = record.Find(Role::kStepInEpoch);
+  const auto epoch = EpochOf(record);
+  for (model::LogShare* share : {static_cast<model::LogShare*>(&FileRow(place.file)),
+                                 static_cast<model::LogShare*>(rank_row_)}) {
+    ++share->records;
+    if (epoch) share->last_epoch = epoch;
+    if (step != nullptr) share->last_step = step->number;
+    share->last_line = place.line;
+    if (place.wall_ns) share->last_wall_ns = place.wall_ns;
+  }
+  if (!timing.step_s || !std::isfinite(*timing.step_s)) return;
+  const bool room = timed_files_.size() < kMostFiles && timed_ranks_.size() < kMostRanks;
+  if (!room) return;
+  for (Timed* timed : {&timed_files_[place.file], &timed_ranks_[place.rank.value_or(-1)]}) {
+    timed->seconds += *timing.step_s;
+    ++timed->steps;
+  }
+}
+
+// Figures of several ranks side by side make no curve.
+bool LogSummary::IsFirstRank(const LinePlace& place) {
+  const std::pair rank(place.stream, place.rank.value_or(-1));
+  if (!first_rank_) first_rank_ = rank;
+  return *first_rank_ == rank;
+}
+
 void LogSummary::AddProgress(const IndexedRecord& record, const StepTiming& timing) {
   if (timing.goes_back) ++report_.step_goes_back;
   if (timing.first && (starts_.size() < kMostFiles || starts_.contains(record->place.stream))) {
-    uint32_t& start = starts_[record->place.stream];
-    start = std::max(start, record->start);
+    Starts& starts = starts_[record->place.stream];
+    starts.key = record->place.rank ? int64_t{*record->place.rank} : -1 - record->place.file;
+    starts.highest = std::max(starts.highest, record->start);
   }
   const auto epoch = EpochOf(record);
   if (epoch && std::isfinite(*epoch)) {
     if (!report_.first_epoch) report_.first_epoch = epoch;
     report_.last_epoch = epoch;
-    const double whole = std::floor(*epoch);
-    if (!whole_epoch_ || whole != *whole_epoch_) ++report_.epochs_seen;
-    whole_epoch_ = whole;
+    if (whole_epochs_.size() < kMostEpochs) whole_epochs_.insert(std::floor(*epoch));
   }
   if (const auto epochs = record.Number(Role::kEpochs)) report_.epochs = epochs;
   if (const auto whole = record.Number(Role::kStepsPerEpoch)) report_.steps_per_epoch = whole;
@@ -128,7 +173,7 @@ void LogSummary::AddLoss(const IndexedRecord& record) {
   }
   report_.loss_last = loss->number;
   loss_.Add(loss->number, record->place);
-  loss_trend_.Add(loss->number);
+  if (IsFirstRank(record->place)) loss_trend_.Add(loss->number);
   if (std::isfinite(loss->number)) return;
   if (report_.non_finite_losses++ == 0) report_.first_non_finite_line = record->place.line;
 }
@@ -145,7 +190,8 @@ void LogSummary::AddSpeed(const IndexedRecord& record, const StepTiming& timing)
     estimated_.Add(*timing.step_s, record->place);
     ++estimated_from_[timing.from];
   }
-  if (timing.step_s) step_trend_.Add(*timing.step_s);
+  const bool first_rank = IsFirstRank(record->place);
+  if (timing.step_s && first_rank) step_trend_.Add(*timing.step_s);
   const LogValue* rate = record.Find(Role::kThroughput);
   if (rate == nullptr) return;
   if (report_.throughput_key.empty()) {
@@ -154,7 +200,7 @@ void LogSummary::AddSpeed(const IndexedRecord& record, const StepTiming& timing)
   }
   if (rate->key != report_.throughput_key) return;
   throughput_.Add(rate->value, record->place);
-  throughput_trend_.Add(rate->value);
+  if (first_rank) throughput_trend_.Add(rate->value);
 }
 
 void LogSummary::AddMemory(const IndexedRecord& record) {
@@ -166,11 +212,11 @@ void LogSummary::AddMemory(const IndexedRecord& record) {
   if (highest == nullptr) return;
   if (report_.memory_key.empty()) report_.memory_key = highest->key;
   memory_.Add(highest->value, record->place);
-  memory_trend_.Add(highest->value);
+  if (IsFirstRank(record->place)) memory_trend_.Add(highest->value);
 }
 
 void LogSummary::OnStepMeaning(uint32_t file, uint32_t shape, bool in_epoch) {
-  for (KeptRecord* kept : {&first_, &last_}) {
+  for (KeptRecord* kept : {&first_, &last_, &earliest_, &latest_}) {
     const LogRecord& record = kept->record();
     if (!kept->empty() && record.place.file == file && record.shape == shape) {
       kept->SetStepMeaning(in_epoch);
@@ -188,11 +234,43 @@ void LogSummary::OnEvent(const LogEvent& event) {
   ++file.events;
   file.bad_events += bad ? 1 : 0;
   model::LogRankRow& rank = RankRow(event.place.rank);
+  if (rank.records + rank.events == 0) rank.file = event.place.file;
   ++rank.events;
   if (bad && rank.bad_events++ == 0) {
     rank.first_bad = event.kind;
+    rank.first_bad_file = event.place.file;
     rank.first_bad_line = event.place.line;
   }
+}
+
+void LogSummary::TakeEnds() {
+  const bool by_time = several_files_ && all_timed_;
+  report_.first = (by_time ? earliest_ : first_).Take();
+  report_.last = (by_time ? latest_ : last_).Take();
+  report_.last_eval = last_eval_.Take();
+}
+
+void LogSummary::TakeShares() {
+  std::map<int64_t, uint64_t> starts;
+  for (const auto& [stream, of] : starts_) starts[of.key] += of.highest + 1;
+  for (const auto& [key, count] : starts) report_.starts = std::max(report_.starts, count);
+  report_.epochs_seen = whole_epochs_.size();
+  for (const auto& [file, timed] : timed_files_) {
+    FileRow(file).mean_step_s = timed.seconds / static_cast<double>(timed.steps);
+  }
+  double slowest_s = 0;
+  for (auto& [key, row] : ranks_) {
+    const auto timed = timed_ranks_.find(key);
+    if (timed != timed_ranks_.end()) {
+      row.mean_step_s = timed->second.seconds / static_cast<double>(timed->second.steps);
+    }
+    if (timed_ranks_.size() > 1 && row.rank && row.mean_step_s.value_or(0) > slowest_s) {
+      slowest_s = *row.mean_step_s;
+      report_.slowest_rank = row.rank;
+    }
+    report_.ranks.push_back(std::move(row));
+  }
+  if (report_.ranks.size() == 1) report_.ranks.clear();
 }
 
 void LogSummary::TakeSpeed() {
@@ -255,14 +333,10 @@ model::LogReport LogSummary::Take(const EngineCounts& counts, std::vector<std::s
     row.name = files[i].name;
     row.rank = files[i].rank;
   }
-  for (const auto& [stream, start] : starts_) report_.starts += start + 1;
-  for (auto& [key, row] : ranks_) report_.ranks.push_back(std::move(row));
-  if (report_.ranks.size() == 1 && !report_.ranks.front().rank) report_.ranks.clear();
+  TakeShares();
   report_.events = events_.Take();
   report_.cause = cause_.Take();
-  report_.first = first_.Take();
-  report_.last = last_.Take();
-  report_.last_eval = last_eval_.Take();
+  TakeEnds();
   report_.shapes = shapes_.Take(kMostShapesTold);
   report_.loss = loss_.Take();
   TakeSpeed();

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -37,13 +38,18 @@ class LogSummary : public LogSink {
 
  private:
   void AddTrain(const LogRecord& record);
+  void AddShare(const IndexedRecord& record, const StepTiming& timing);
   void AddProgress(const IndexedRecord& record, const StepTiming& timing);
+  void KeepEnds(const LogRecord& record);
   void AddLoss(const IndexedRecord& record);
   void AddSpeed(const IndexedRecord& record, const StepTiming& timing);
   void AddMemory(const IndexedRecord& record);
   void Span(const LinePlace& place);
+  bool IsFirstRank(const LinePlace& place);
   model::LogFileRow& FileRow(uint32_t file);
   model::LogRankRow& RankRow(std::optional<int32_t> rank);
+  void TakeEnds();
+  void TakeShares();
   void TakeSpeed();
   void SayUnknown();
 
@@ -53,6 +59,17 @@ class LogSummary : public LogSink {
   EventLedger events_;
   RootCauseFinder cause_;
   KeptRecord first_, last_, last_eval_;
+  // By time, where there are several files and each training record has one.
+  KeptRecord earliest_, latest_;
+  bool several_files_ = false, all_timed_ = true;
+  std::optional<std::pair<uint32_t, int32_t>> first_rank_;  // stream, rank
+  struct Timed {
+    double seconds = 0;
+    uint64_t steps = 0;
+  };
+  std::map<uint32_t, Timed> timed_files_;
+  std::map<int32_t, Timed> timed_ranks_;
+  std::set<double> whole_epochs_;
   ShapeTable shapes_;
   StepTimer timer_;
   DataPlaceJudge data_place_;
@@ -60,8 +77,11 @@ class LogSummary : public LogSink {
   FigureTrend step_trend_, loss_trend_, throughput_trend_, memory_trend_;
   double shared_step_s_ = 0, shared_data_s_ = 0;  // of records that print both
   std::map<StepTimeFrom, uint64_t> estimated_from_;
-  std::optional<double> whole_epoch_;
-  std::map<uint32_t, uint32_t> starts_;    // by stream, the highest
+  struct Starts {
+    int64_t key = 0;  // its rank, else its file
+    uint32_t highest = 0;
+  };
+  std::map<uint32_t, Starts> starts_;      // by stream
   model::LogRankRow* rank_row_ = nullptr;  // of the record before
   bool loss_is_part_ = false;
 };
