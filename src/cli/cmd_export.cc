@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cstdio>
+#include <iostream>
 
 #include "base/json_writer.h"
 #include "cli/config_file.h"
+#include "cli/log_file.h"
 #include "cli/open_run.h"
 #include "cli/verbs.h"
 #include "diagnose/report_builder.h"
 #include "export/exporters.h"
+#include "export/log_rows.h"
 
 namespace epochmeter::cli {
 namespace {
@@ -41,8 +44,30 @@ void TellJumps(const model::Run& run) {
                static_cast<long long>(jumps), jumps == 1 ? "" : "s");
 }
 
+// The records of a training log, which is no run: `log` reads it.
+int ExportLog(const Arguments& arguments, const std::string& format) {
+  if (exporting::MakeLogRowWriter(format, std::cout) == nullptr) {
+    return Fail(arguments, Unknown("format", format, "use csv, jsonl, ecs or normal for a log"),
+                kExitUsage);
+  }
+  for (const char* flag : {"long", "time"}) {
+    if (!arguments.Has(flag)) continue;
+    return Fail(arguments,
+                {.what = std::string("--") + flag + " is for runs",
+                 .where = arguments.positionals.front(),
+                 .why = "this is a log",
+                 .what_to_do = "leave it out; or make a run with 'epochmeter log LOG -o NAME.emr'"},
+                kExitUsage);
+  }
+  return WriteLogFile(arguments, {.inputs = arguments.positionals}, format,
+                      arguments.Value("output"));
+}
+
 int RunExport(const Arguments& arguments) {
   const std::string format = arguments.Value("format").value_or("csv");
+  if (!arguments.positionals.empty() && IsLog(arguments.positionals.front())) {
+    return ExportLog(arguments, format);
+  }
   const exporting::ExporterDef* exporter =
       exporting::FindExporter(exporting::Subject::kSeries, format);
   if (exporter == nullptr) {
@@ -89,10 +114,11 @@ int RunExport(const Arguments& arguments) {
 
 const Command kExportCommand = {.name = "export",
                                 .summary = "the samples and events of a run, for other programs",
-                                .usage = "[flags] [RUN]",
+                                .usage = "[flags] [RUN|LOG]",
                                 .examples =
                                     "  epochmeter export run.emr -f csv -o run.csv\n"
-                                    "  epochmeter export -f jsonl | head\n",
+                                    "  epochmeter export -f jsonl | head\n"
+                                    "  epochmeter export train.log -o train.csv  # its records\n",
                                 .flags = kFlags,
                                 .max_positionals = 1,
                                 .Run = RunExport};

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <iostream>
@@ -8,6 +6,7 @@
 #include "base/json_writer.h"
 #include "base/strings.h"
 #include "cli/config_file.h"
+#include "cli/log_file.h"
 #include "cli/log_job.h"
 #include "cli/log_to_run.h"
 #include "cli/open_run.h"
@@ -107,35 +106,11 @@ base::Result<Wanted> WantedOf(const Arguments& arguments) {
   return wanted;
 }
 
-void TellWarnings(const LogJobResult& result) {
+int CodeOf(const Arguments& arguments, const LogJobResult& result) {
   for (const std::string& warning : result.warnings) {
     std::fputs(("epochmeter: " + warning + "\n").c_str(), stderr);
   }
-}
-
-int CodeOf(const Arguments& arguments, const LogJobResult& result) {
-  TellWarnings(result);
   return arguments.Has("strict") && result.partial ? kExitPartial : kExitOk;
-}
-
-int WriteRows(const Arguments& arguments, const Wanted& wanted) {
-  const auto output = Output::Open(wanted.path, wanted.job.inputs.front());
-  if (!output.ok()) return Fail(arguments, output.error(), kExitUnreadable);
-  const auto rows = exporting::MakeLogRowWriter(wanted.format, (*output)->stream());
-  LogJob job = wanted.job;
-  job.output_fd = wanted.path && *wanted.path != "-" ? -1 : STDOUT_FILENO;
-  job.after_batch = [&] { return rows->Flush().ok() && (*output)->stream().flush().good(); };
-  const base::Result<LogJobResult> result = WriteLogRows(job, rows.get());
-  if ((*output)->reader_gone()) return kExitOk;
-  if (!result.ok()) return Fail(arguments, result.error(), kExitUnreadable);
-  base::Result<> written = rows->Finish();
-  if ((*output)->reader_gone()) return kExitOk;
-  if (written.ok()) written = (*output)->Close();
-  if (!written.ok()) return Fail(arguments, written.error(), kExitUnreadable);
-  if (result->report.records == 0) {
-    std::fputs("epochmeter: no record of training progress was found\n", stderr);
-  }
-  return CodeOf(arguments, *result);
 }
 
 std::string PageOf(const Wanted& wanted, const LogJobResult& result) {
@@ -178,7 +153,8 @@ int RunLog(const Arguments& arguments) {
     return Fail(arguments, wanted.error(), usage ? kExitUsage : kExitUnreadable);
   }
   const bool rows = exporting::MakeLogRowWriter(wanted->format, std::cout) != nullptr;
-  return rows ? WriteRows(arguments, *wanted) : WriteSummary(arguments, *wanted);
+  return rows ? WriteLogFile(arguments, wanted->job, wanted->format, wanted->path)
+              : WriteSummary(arguments, *wanted);
 }
 
 }  // namespace
@@ -189,7 +165,9 @@ const Command kLogCommand = {
     .usage =
         "[flags] FILE|FOLDER|-...\n\n"
         "Reads the logs of any training without being told their format. Several files are those\n"
-        "of one job (workerlog.0, workerlog.1, ...), and are told apart by rank and name.",
+        "of one job (workerlog.0, workerlog.1, ...): they are told apart by rank and name, and "
+        "their\n"
+        "rows come in the order of time where all records have one.",
     .examples =
         "  epochmeter log train.log\n"
         "  epochmeter log log/workerlog.* --json\n"

@@ -31,6 +31,7 @@ class Lines {
 
   std::vector<LogPlace> Of(const model::Finding& finding) {
     places_.clear();
+    AddFailures(finding);
     for (const model::Evidence& evidence : finding.evidence) {
       if (evidence.steps.empty()) {
         AddInterval(finding, evidence.interval);
@@ -69,16 +70,22 @@ class Lines {
     }
   }
 
+  // What ran out of memory, the last ones first: they ended it.
+  void AddFailures(const model::Finding& finding) {
+    if (finding.rule != "out_of_memory" && finding.rule != "shm_exhaustion") return;
+    for (auto event = run_.events.rbegin(); event != run_.events.rend(); ++event) {
+      const bool memory = event->name.find("oom") != std::string::npos || event->name == "killed";
+      const bool space = finding.rule == "shm_exhaustion";
+      if (event->kind != model::EventKind::kException || (!memory && !space)) continue;
+      if (finding.rank && event->rank && *finding.rank != *event->rank) continue;
+      Add(static_cast<uint64_t>(event->Number("file").value_or(0)),
+          static_cast<uint64_t>(event->Number("line").value_or(0)));
+    }
+  }
+
   // The first and the last of what happened in it; nothing of an interval that is the whole run.
   void AddInterval(const model::Finding& finding, model::Interval interval) {
     if (interval.begin_ns <= run_.span.begin_ns && interval.end_ns >= run_.span.end_ns) return;
-    const bool of_exceptions = finding.rule == "out_of_memory" || finding.rule == "shm_exhaustion";
-    for (const model::Event& event : run_.events) {
-      if (!of_exceptions) break;
-      if (event.kind != model::EventKind::kException || !interval.Contains(event.t_ns)) continue;
-      Add(static_cast<uint64_t>(event.Number("file").value_or(0)),
-          static_cast<uint64_t>(event.Number("line").value_or(0)));
-    }
     for (const auto& [process, table] : run_.steps) {
       if (!Concerns(finding, process)) continue;
       std::optional<size_t> first, last;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/log_to_run.h"
 
+#include <filesystem>
 #include <utility>
 
+#include "cli/command.h"
 #include "cli/log_join.h"
 #include "runfile/run_reader.h"
 #include "runfile/run_writer.h"
@@ -58,6 +60,14 @@ base::Result<LogJobResult> WriteRunOfLogs(const LogJob& job, const diagnose::Rep
                                           const std::string& path, const LogRunOptions& how) {
   std::optional<model::Run> recording;
   if (how.join) {
+    std::error_code ignored;
+    if (std::filesystem::equivalent(*how.join, path, ignored)) {
+      return base::Error{.what = "the joined run would replace the recording",
+                         .where = path,
+                         .why = "",
+                         .what_to_do = "give another name with -o",
+                         .code = kUsageError};
+    }
     EPM_ASSIGN(recording, runfile::OpenRun(*how.join));
   }
   EPM_ASSIGN(const auto writer, runfile::RunWriter::Create(path, {.force = how.force}));

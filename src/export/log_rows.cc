@@ -194,7 +194,6 @@ class Normal : public LogRowWriter {
     std::vector<std::string> parts;
     const LogField* step = point.Find("step");
     const LogField* inner = point.Find("step_in_epoch");
-    const LogField* epoch = point.Find("epoch");
     if (step != nullptr || inner != nullptr) {
       parts.push_back("Step " + Number((step != nullptr ? step : inner)->number));
     }
@@ -204,9 +203,6 @@ class Normal : public LogRowWriter {
     if (time != nullptr) parts.push_back("Time=" + Number(time->value) + "s");
     const LogField* memory = point.Find("memory");
     if (memory != nullptr) parts.push_back(fmt::format("GPU_Mem={:.3f}GB", memory->value * 1e-9));
-    if (step == nullptr && (epoch != nullptr || point.header_epoch)) {
-      parts.push_back("Epoch=" + Number(epoch != nullptr ? epoch->number : *point.header_epoch));
-    }
     return base::Join(parts, ", ");
   }
 
@@ -218,7 +214,7 @@ class Normal : public LogRowWriter {
     } else if (!stamp.empty()) {
       out_ << stamp << ' ';
     }
-    out_ << "- " << words << '\n';
+    out_ << '-' << (words.empty() ? "" : " ") << words << '\n';
   }
 
   std::ostream& out_;

@@ -117,7 +117,11 @@ class LogPage {
     for (const model::LogShape& shape : report_.shapes) {
       if (told++ == kMostShapes) break;
       std::vector<std::string> keys;
-      for (const LogField& field : shape.first.fields) keys.push_back(field.key);
+      for (const LogField& field : shape.first.fields) {
+        if (!field.key.empty() || field.role != "other") {
+          keys.push_back(field.key.empty() ? field.role : field.key);
+        }
+      }
       const std::string_view kind = shape.first.kind == "train"     ? In("training", "训练")
                                     : shape.first.kind == "eval"    ? In("evaluation", "评估")
                                     : shape.first.kind == "summary" ? In("summary", "汇总")

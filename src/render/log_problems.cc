@@ -22,6 +22,7 @@ constexpr size_t kMostAnomalies = 6;
 constexpr size_t kMostMessages = 6;
 constexpr uint64_t kFewestMessages = 5;  // of one kind
 constexpr size_t kMostText = 300;
+constexpr size_t kMostSayings = 3;  // of the messages of one kind of event
 
 class Problems {
  public:
@@ -101,7 +102,77 @@ class Problems {
                                     : head,
                                 place),
                     "  ", "    ", event.bad ? Tint::kRed : Tint::kYellow);
-    if (!event.text.empty()) page_.Paragraph(Short(event.text), "      ", "      ", Tint::kDim);
+    AddWords(event);
+    const std::string way = WayToOutOfMemory(event);
+    if (!way.empty()) page_.Paragraph(way, "      ", "      ");
+  }
+
+  // What its messages say, the most frequent first.
+  void AddWords(const model::LogEventRow& event) {
+    if (event.messages.empty() && !event.text.empty()) {
+      page_.Paragraph(Short(event.text), "      ", "      ", Tint::kDim);
+    }
+    for (size_t i = 0; i < std::min(event.messages.size(), kMostSayings); ++i) {
+      const model::LogMessageRow& message = event.messages[i];
+      const bool more = message.count > 1 && event.messages.size() > 1;
+      const std::string count =
+          more ? fmt::format("{} {} ", message.count, page_.options().ascii ? "x" : "×") : "";
+      page_.Paragraph(count + Short(message.text), "      ", "        ", Tint::kDim);
+    }
+  }
+
+  static const model::LogNumber* Find(const model::LogEventRow& event, std::string_view key) {
+    for (const auto& [name, number] : event.numbers) {
+      if (name == key) return &number;
+    }
+    return nullptr;
+  }
+  static std::optional<double> Number(const model::LogEventRow& event, std::string_view key) {
+    const model::LogNumber* number = Find(event, key);
+    if (number == nullptr) return {};
+    if (const auto* whole = std::get_if<int64_t>(number)) return static_cast<double>(*whole);
+    const auto* real = std::get_if<double>(number);
+    return real != nullptr ? std::optional(*real) : std::nullopt;
+  }
+
+  // What was asked for and what was there; how printed memory went until then; the batch.
+  std::string WayToOutOfMemory(const model::LogEventRow& event) const {
+    std::vector<std::string> parts;
+    const auto bytes = [&](std::string_view key, std::string_view en, std::string_view zh) {
+      const auto number = Number(event, key);
+      if (number) parts.push_back(fmt::format("{} {}", In(en, zh), *Bytes(*number)));
+    };
+    bytes("requested_bytes", "asked for", "申请");
+    bytes("free_bytes", "free", "空闲");
+    bytes("allocated_bytes", "in use by tensors", "张量占用");
+    bytes("total_bytes", "in all", "总量");
+    const auto from = Number(event, "memory_from_bytes"), to = Number(event, "memory_to_bytes");
+    if (from && to) {
+      std::string way = fmt::format("{} {} {} {}", In("printed memory went from", "打印的显存从"),
+                                    *Bytes(*from), In("to", "到"), *Bytes(*to));
+      if (const auto steps = Number(event, "memory_steps")) {
+        way += fmt::format(" {} {:.15g} {}", In("in", "，历经"), *steps, In("steps", "步"));
+      }
+      if (const model::LogNumber* growth = Find(event, "memory_growth")) {
+        const auto* word = std::get_if<std::string>(growth);
+        if (word != nullptr) way += fmt::format(" ({})", GrowthWord(*word));
+      }
+      parts.push_back(std::move(way));
+    }
+    if (const auto batch = Number(event, "batch_size")) {
+      std::string words = fmt::format("{} {:.15g}", In("batch size", "批大小"), *batch);
+      if (const auto line = Number(event, "batch_size_line")) {
+        words += fmt::format(" ({} {:.15g})", In("line", "行"), *line);
+      }
+      parts.push_back(std::move(words));
+    }
+    return base::Join(parts, In("; ", "；"));
+  }
+
+  std::string_view GrowthWord(std::string_view growth) const {
+    if (growth == "leak") return In("it rose all the time", "一直在上升");
+    if (growth == "spike") return In("the last ones needed far more", "最后几步所需骤增");
+    return In("it did not grow", "没有增长");
   }
 
   void AddFindings() {
@@ -133,11 +204,25 @@ class Problems {
     page_.Paragraph(words, fmt::format("    {} ", In("see:", "见：")), "      ");
   }
 
+  // Whether an event tells it, too.
+  bool IsEvent(const model::LogAnomaly& anomaly) const {
+    const auto told = [&](const model::LogEventRow& event) {
+      const auto& lines = event.lines;
+      const bool here = std::find(lines.begin(), lines.end(), anomaly.line) != lines.end();
+      return event.file == anomaly.file && (here || event.last_line == anomaly.line);
+    };
+    return std::any_of(report_.events.begin(), report_.events.end(), told);
+  }
+
   void AddAnomalies() {
-    if (report_.anomalies.empty()) return;
+    std::vector<const model::LogAnomaly*> rows;
+    for (const model::LogAnomaly& anomaly : report_.anomalies) {
+      if (anomaly.kind == "burst" || !IsEvent(anomaly)) rows.push_back(&anomaly);
+    }
+    if (rows.empty()) return;
     page_.Title(In("Unusual messages", "异常消息"));
-    for (size_t i = 0; i < std::min(report_.anomalies.size(), kMostAnomalies); ++i) {
-      const model::LogAnomaly& anomaly = report_.anomalies[i];
+    for (size_t i = 0; i < std::min(rows.size(), kMostAnomalies); ++i) {
+      const model::LogAnomaly& anomaly = *rows[i];
       const std::string_view kind =
           anomaly.kind == "burst" ? In("burst", "突发") : In("new", "新消息");
       page_.Paragraph(fmt::format("{} ({}): {}", kind, Place(anomaly.file, anomaly.line),
@@ -145,9 +230,9 @@ class Problems {
                       "  ", "    ", anomaly.alarm == "error" ? Tint::kRed : Tint::kYellow);
       page_.Paragraph(page_.Said(anomaly.words), "      ", "      ", Tint::kDim);
     }
-    if (report_.anomalies.size() > kMostAnomalies) {
-      page_.Line(fmt::format("  {} {} {}", In("and", "及另外"),
-                             report_.anomalies.size() - kMostAnomalies, In("more", "个")));
+    if (rows.size() > kMostAnomalies) {
+      page_.Line(fmt::format("  {} {} {}", In("and", "及另外"), rows.size() - kMostAnomalies,
+                             In("more", "个")));
     }
   }
 
@@ -155,7 +240,8 @@ class Problems {
   void AddMessages() {
     std::vector<const model::LogTemplate*> rows;
     for (const model::LogTemplate& row : report_.messages.templates) {
-      if (row.count >= kFewestMessages && rows.size() < kMostMessages) rows.push_back(&row);
+      const bool told = row.count >= kFewestMessages && IsSentence(row.text);
+      if (told && rows.size() < kMostMessages) rows.push_back(&row);
     }
     if (rows.empty()) return;
     page_.Title(In("Messages repeated most", "重复最多的消息"));
@@ -171,6 +257,21 @@ class Problems {
       page_.Line(fmt::format("  {:>8}  {}  {}", row->count, page_.Tinted(line, Tint::kCyan),
                              page_.Tinted(words, TintOf(row->alarm))));
     }
+  }
+
+  // Settings and frames of tracebacks are no messages, nor are tables.
+  static bool IsSentence(std::string_view text) {
+    if (text.starts_with("File *, line")) return false;
+    size_t words = 0, letters = 0;
+    for (size_t i = 0; i <= text.size(); ++i) {
+      const char c = i < text.size() ? text[i] : ' ';
+      const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c & 0x80) != 0;
+      letters += letter ? 1 : 0;
+      if (c != ' ') continue;
+      words += letters >= 2 ? 1 : 0;
+      letters = 0;
+    }
+    return words >= 2;
   }
 
   static Tint TintOf(std::string_view alarm) {

@@ -171,6 +171,14 @@ class Scanner {
     const std::string lower = base::ToLowerAscii(word);
     if (TensorValue(lower)) return;
     if (phrase_end_ > phrase_begin_ && (separated_ || WordValueFollows(lower))) {
+      // "INFO: Epoch: [0]": a name of its own.
+      if (separated_ && (Peek() == ':' || Peek() == '=') && Peek(1) != Peek()) {
+        EndPhrase();
+        phrase_begin_ = begin;
+        phrase_words_.push_back({lower, begin});
+        phrase_end_ = at_;
+        return;
+      }
       if (IsWordNumber(lower)) {
         Emit(begin, at_, FieldForm::kWord);
         return;
@@ -193,6 +201,12 @@ class Scanner {
       return;
     }
     if (after_number_ && TrailingWord(word)) return;
+    // "train.py:215[27649] INFO Train epoch: 52"
+    if (IsLevelWord(word) && Peek() == ' ') {
+      EndPhrase();
+      line_.words.push_back({lower, begin});
+      return;
+    }
     if (phrase_words_.empty()) phrase_begin_ = begin;
     phrase_words_.push_back({lower, begin});
     phrase_end_ = at_;
@@ -208,6 +222,11 @@ class Scanner {
     const char c = Peek();
     return (c == '-' || c == '.' || c == '/' || c == '\'') && IsLetter(Peek(1)) && at_ > 0 &&
            IsWordByte(text_[at_ - 1]);
+  }
+
+  static bool IsLevelWord(std::string_view word) {
+    return word == "INFO" || word == "DEBUG" || word == "WARNING" || word == "WARN" ||
+           word == "ERROR" || word == "NOTICE";
   }
 
   static bool IsWordNumber(std::string_view lower) {
@@ -383,6 +402,9 @@ class Scanner {
     while (next < text_.size() && text_[next] == ' ') ++next;
     const char mark = next < text_.size() ? text_[next] : '\0';
     if (spaced && (mark == ':' || mark == '=' || mark == '(')) return;
+    // "Epoch 1 Batch 0"
+    const Role role = spaced && IsDigit(mark) ? MeaningOf(unit).role : Role::kOther;
+    if (role == Role::kStepInEpoch || role == Role::kStep || role == Role::kEpoch) return;
     const bool known =
         UnitOf(unit).dimension != Dimension::kNone || (!spaced && HumanFactor(unit) > 0);
     if (mark == '=' || !known) return;

@@ -44,7 +44,7 @@ class LineJudge {
     const bool leads = &word == &draft_.scanned.words.front() || IsTag(word);
     switch (meaning) {
       case LineWord::kTrain:
-        draft_.plan.told_train |= leads;
+        draft_.plan.told_train |= leads && !eval_;  // "Evaluating train: ..."
         break;
       case LineWord::kEval:
         eval_ = true;
@@ -80,6 +80,8 @@ class LineJudge {
     draft_.plan.has_step = draft_.plan.step >= 0 || draft_.plan.step_in_epoch >= 0;
     draft_.plan.names_loss = loss;
     for (const FieldPlan& field : draft_.plan.fields) {
+      draft_.plan.has_step |=
+          field.total_role == Role::kStep || field.total_role == Role::kStepInEpoch;
       draft_.plan.elapsed |= field.role == Role::kElapsed;
       draft_.plan.pair |= field.form == FieldForm::kPair && IsCounter(field.role);
     }

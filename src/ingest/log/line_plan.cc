@@ -2,10 +2,12 @@
 #include "ingest/log/line_plan.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "base/strings.h"
 #include "ingest/log/line_draft.h"
+#include "ingest/log/quantities.h"
 #include "ingest/log/vocabulary.h"
 
 namespace epochmeter::ingest::log {
@@ -56,6 +58,7 @@ class Planner {
       if (!IsLoss(draft_.plan.fields[i]) || (draft_.plan.fields[i].average && Repeats(i))) continue;
       (draft_.plan.fields[i].role == Role::kLoss ? losses : parts).push_back(i);
     }
+    if (losses.empty() && parts.empty()) PromoteTotal();
     if (losses.empty() && parts.size() == 1) draft_.plan.fields[parts[0]].role = Role::kLoss;
     if (losses.size() < 2) return;
     const auto plain = std::find_if(losses.begin(), losses.end(),
@@ -64,6 +67,20 @@ class Planner {
     for (const size_t i : losses) {
       if (i != chosen) draft_.plan.fields[i].role = Role::kLossPart;
     }
+  }
+
+  // "policy=6.17 mse=0.17 total=7.24": the sum of what has no "loss" in its name.
+  void PromoteTotal() {
+    const auto total =
+        std::find_if(draft_.plan.fields.begin(), draft_.plan.fields.end(),
+                     [](const FieldPlan& field) { return NormalKey(field.key) == "total"; });
+    if (total == draft_.plan.fields.end() || total->form != FieldForm::kNumber) return;
+    const double number =
+        ScanNumber(draft_.text.substr(draft_.skeleton.begin[total->number])).number;
+    const bool metric = std::any_of(
+        draft_.plan.fields.begin(), draft_.plan.fields.end(),
+        [](const FieldPlan& field) { return field.role == Role::kMetric && !field.eval; });
+    if (metric && number != std::floor(number)) total->role = Role::kLoss;
   }
 
   // "(1.2)" behind a value of the same name.

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which numbers of a line say where the training is: epoch, step, of how many.
 #include <algorithm>
+#include <cmath>
 
 #include "base/strings.h"
 #include "ingest/log/line_draft.h"
+#include "ingest/log/quantities.h"
 #include "ingest/log/vocabulary.h"
 
 namespace epochmeter::ingest::log {
@@ -13,8 +15,9 @@ namespace {
 int CounterRank(std::string_view key) {
   static constexpr std::string_view kBest[] = {"num_updates", "global_step", "current_steps",
                                                "epch"};
-  static constexpr std::string_view kLast[] = {
-      "update", "it", "ep", "rounds", "micro_step", "pass", "epochs", "steps", "iterations"};
+  static constexpr std::string_view kLast[] = {"update", "it",         "ep",   "episode",
+                                               "rounds", "micro_step", "pass", "epochs",
+                                               "steps",  "iterations"};
   const std::string name = NormalKey(key);
   if (std::find(std::begin(kBest), std::end(kBest), name) != std::end(kBest)) return 0;
   if (std::find(std::begin(kLast), std::end(kLast), name) != std::end(kLast)) return 2;
@@ -44,6 +47,7 @@ class CounterPlanner {
       *place = static_cast<int>(i);
     }
     PlaceBareNumbers();
+    PlaceNamedPairs();
     PlacePairs();
   }
 
@@ -94,7 +98,11 @@ class CounterPlanner {
       // "(0/2)" in front: the rank, of how many.
       const bool in_parentheses = pair && i == 0 && InParentheses();
       if (in_parentheses) continue;
-      if (pair && draft_.plan.step < 0 && draft_.plan.step_in_epoch < 0) {
+      if (pair && i == 0 && LeadsLine() && StepIsWeak()) {
+        // "39160/50000: episode: 569"
+        DropStep();
+        SetCounter(i, draft_.plan.epoch < 0 ? Role::kStep : Role::kStepInEpoch);
+      } else if (pair && draft_.plan.step < 0 && draft_.plan.step_in_epoch < 0) {
         SetCounter(i, Role::kStepInEpoch);
       } else if (whole && i == 0 && BracketFirst() && draft_.plan.step < 0 &&
                  draft_.plan.epoch < 0) {
@@ -108,6 +116,54 @@ class CounterPlanner {
         SetCounter(i, Role::kStep);  // "100: 3.2, 3.4 avg loss, 0.001 rate"
       }
     }
+  }
+
+  // The line begins with the pair and a colon.
+  bool LeadsLine() const {
+    const Field& first = draft_.scanned.fields[0];
+    const std::string_view message = draft_.Message();
+    const size_t begin = message.find_first_not_of(' ');
+    return begin != std::string_view::npos &&
+           first.begin == begin + draft_.text.size() - message.size() &&
+           first.total_end < draft_.text.size() && draft_.text[first.total_end] == ':';
+  }
+  bool StepIsWeak() const {
+    const int step = draft_.plan.step;
+    return step >= 0 && CounterRank(draft_.plan.fields[static_cast<size_t>(step)].key) == 2;
+  }
+  void DropStep() {
+    draft_.plan.fields[static_cast<size_t>(draft_.plan.step)].role = Role::kOther;
+    draft_.plan.step = -1;
+  }
+
+  // Without another step: "i = 822990 / 973300", "Process 100/3161(3.16%)", "total_step 22050".
+  void PlaceNamedPairs() {
+    for (size_t i = 0; i < draft_.plan.fields.size(); ++i) {
+      if (draft_.plan.step >= 0 || draft_.plan.step_in_epoch >= 0) return;
+      const FieldPlan& field = draft_.plan.fields[i];
+      const std::string name = NormalKey(field.key);
+      const bool pair = field.form == FieldForm::kPair && field.role == Role::kOther;
+      if (pair && (name == "i" || (!name.empty() && PercentFollows(i)))) {
+        SetCounter(i, Role::kStep);
+      }
+      const bool total = field.form == FieldForm::kNumber && draft_.plan.epoch >= 0 &&
+                         (name == "total_step" || name == "total_iter");
+      if (total) SetCounter(i, Role::kStep);
+    }
+  }
+
+  // The share that the pair is, in percent.
+  bool PercentFollows(size_t index) const {
+    if (index + 1 >= draft_.plan.fields.size() || draft_.plan.fields[index + 1].unit != "%") {
+      return false;
+    }
+    const auto number = [this](size_t at) {
+      return ScanNumber(draft_.text.substr(draft_.skeleton.begin[at])).number;
+    };
+    const FieldPlan& pair = draft_.plan.fields[index];
+    const double total = number(pair.total_number);
+    const double percent = number(draft_.plan.fields[index + 1].number);
+    return total > 0 && std::abs(100 * number(pair.number) / total - percent) <= 1;
   }
 
   bool PairFollows(size_t index) const {
@@ -155,16 +211,24 @@ class CounterPlanner {
             message[digits + 1] == '|');
   }
 
+  // "Epoch 43.28": what counts next to it is the whole run.
+  bool EpochIsFraction() const {
+    const FieldPlan& epoch = draft_.plan.fields[static_cast<size_t>(draft_.plan.epoch)];
+    const NumberScan scan = ScanNumber(draft_.text.substr(draft_.skeleton.begin[epoch.number]));
+    return scan.number != std::floor(scan.number);
+  }
+
   // What the second number of a pair is, and whether a step of a pair counts within the epoch.
   void PlacePairs() {
     for (size_t i = 0; i < draft_.plan.fields.size(); ++i) {
       FieldPlan& field = draft_.plan.fields[i];
       if (field.form != FieldForm::kPair) continue;
+      if (IsCounter(field.total_role)) continue;
       if (field.role == Role::kEpoch) field.total_role = Role::kEpochs;
       // Next to an epoch, steps of a pair mostly begin again with each epoch; not where they are
       // named first.
       if (field.role == Role::kStep && draft_.plan.epoch >= 0 &&
-          draft_.plan.epoch < static_cast<int>(i)) {
+          draft_.plan.epoch < static_cast<int>(i) && !EpochIsFraction()) {
         field.role = Role::kStepInEpoch;
         draft_.plan.step = -1;
         if (draft_.plan.step_in_epoch < 0) draft_.plan.step_in_epoch = static_cast<int>(i);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What each named number of a line is.
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -8,6 +9,7 @@
 #include "base/strings.h"
 #include "ingest/log/line_draft.h"
 #include "ingest/log/named_formats.h"
+#include "ingest/log/quantities.h"
 #include "ingest/log/units.h"
 #include "ingest/log/vocabulary.h"
 
@@ -72,7 +74,8 @@ class FieldPlanner {
     }
     if (field.form == FieldForm::kStamp) return;
     // An option of a command line.
-    if (field.key_begin >= 2 && draft_.text.substr(field.key_begin - 2, 2) == "--") return;
+    const bool option = field.key_begin >= 2 && draft_.text.substr(field.key_begin - 2, 2) == "--";
+    if (option && (field.key_begin == 2 || draft_.text[field.key_begin - 3] != '-')) return;
     FieldPlan plan;
     plan.form = field.form;
     plan.average = field.average;
@@ -155,8 +158,26 @@ class FieldPlanner {
       plan->role = Role::kOther;
     }
     if (IsCounter(plan->role) && field.unit == "%") plan->role = Role::kPercent;
+    const double number =
+        ScanNumber(draft_.text.substr(field.begin, field.end - field.begin)).number;
+    const bool whole = number == std::floor(number);
+    if ((plan->role == Role::kStep || plan->role == Role::kStepInEpoch) && !whole) {
+      plan->role = Role::kOther;
+    }
+    PlaceTwoCounters(field, plan);
     // BasicSR: "time (data): 0.771 (0.020)".
     if (plan->average && field.average && name == "time_data") plan->role = Role::kDataTime;
+  }
+
+  // "epoch/iter: 9/2579"
+  static void PlaceTwoCounters(const Field& field, FieldPlan* plan) {
+    const size_t slash = plan->key.find('/');
+    if (field.form != FieldForm::kPair || slash == std::string::npos) return;
+    const Role first = MeaningOf(std::string_view(plan->key).substr(0, slash)).role;
+    const Role second = MeaningOf(std::string_view(plan->key).substr(slash + 1)).role;
+    if (!IsCounter(first) || !IsCounter(second) || first == second) return;
+    plan->role = first;
+    plan->total_role = second;
   }
 
   // What trainers print of a whole epoch or run.

@@ -137,6 +137,7 @@ class Progress::Impl {
   bool Sure(const HeldRecord& held) const;
   void GiveHeld(Tier tier);
   void Decide();
+  static void KeepOneLoss(HeldRecord* record, HeldRecord::Value* value);
   static void Join(HeldRecord* record, const HeldRecord& other);
   void Give(Stream& stream, HeldRecord* record);
   void CountStart(Stream& stream, const HeldRecord& record);

@@ -31,8 +31,9 @@ void Progress::Impl::Extra(Stream& stream, const ProgressLine& line) {
   ReadValues(line, &scratch_);
   scratch_.kind = plan.kind;
   const bool loss = plan.names_loss && plan.kind == RecordKind::kTrain;
-  const bool next = loss && stream.has_pending && stream.pending.header_epoch &&
-                    stream.pending.HasRole(Role::kLoss);
+  const bool next =
+      loss && stream.has_pending && stream.pending.header_epoch &&
+      (stream.pending.HasRole(Role::kLoss) || stream.pending.plan->shape == plan.shape);
   if (stream.has_pending && plan.kind == RecordKind::kTrain && !plan.bar && !next) {
     const bool whole =
         stream.pending.HasRole(Role::kLoss) || stream.pending.HasRole(Role::kLossPart);
@@ -55,7 +56,8 @@ void Progress::Impl::Extra(Stream& stream, const ProgressLine& line) {
       waiting_epoch_ = stream.header_epoch;
       scratch_.epoch = stream.header_epoch;
       scratch_.header_epoch = stream.header_epoch;
-      Hold(&scratch_, Tier::kExtra);
+      scratch_.tier = Tier::kExtra;
+      Begin(stream, &scratch_);
       return;
     }
     scratch_.epoch = stream.header_epoch;
@@ -201,6 +203,15 @@ bool Progress::Impl::GuessMeaning(const Stream& stream, const LinePlan& plan,
   return std::abs(left - (record.total - record.step)) > 0.05 * left;
 }
 
+// Of two losses the one that is called just so is the loss.
+void Progress::Impl::KeepOneLoss(HeldRecord* record, HeldRecord::Value* value) {
+  for (HeldRecord::Value& mine : record->values) {
+    if (mine.role != Role::kLoss) continue;
+    const bool exact = value->field->key == "loss" && mine.field->key != "loss";
+    (exact ? mine : *value).role = Role::kLossPart;
+  }
+}
+
 // Adds values that the record does not have.
 void Progress::Impl::Join(HeldRecord* record, const HeldRecord& other) {
   if (record->text.size() + other.text.size() > kMostSegmentBytes) return;
@@ -218,7 +229,7 @@ void Progress::Impl::Join(HeldRecord* record, const HeldRecord& other) {
                     });
     if (known) continue;
     value.begin += shift;
-    if (record->HasRole(value.role) && value.role == Role::kLoss) value.role = Role::kLossPart;
+    if (value.role == Role::kLoss) KeepOneLoss(record, &value);
     record->values.push_back(value);
   }
   if (!Known(record->epoch)) record->epoch = other.epoch;

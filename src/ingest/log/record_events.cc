@@ -96,13 +96,16 @@ std::optional<model::Event> EvaluationEvent(const LogRecord& record, int64_t t_n
 }
 
 model::Event FailureEvent(const LogEvent& event, int64_t t_ns) {
-  return {.t_ns = t_ns,
-          .kind = IsBad(event.kind) ? EventKind::kException : EventKind::kMark,
-          .rank = event.place.rank,
-          .epoch = {},
-          .step = {},
-          .name = event.kind,
-          .fields = {{"message", event.text}, {"line", static_cast<int64_t>(event.place.line)}}};
+  model::Event failure{
+      .t_ns = t_ns,
+      .kind = IsBad(event.kind) ? EventKind::kException : EventKind::kMark,
+      .rank = event.place.rank,
+      .epoch = {},
+      .step = {},
+      .name = event.kind,
+      .fields = {{"message", event.text}, {"line", static_cast<int64_t>(event.place.line)}}};
+  if (event.place.file > 0) failure.fields.push_back({"file", int64_t{event.place.file}});
+  return failure;
 }
 
 std::optional<AllocatorReading> MemoryOf(const IndexedRecord& record) {

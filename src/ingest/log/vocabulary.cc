@@ -67,6 +67,7 @@ constexpr Entry kNames[] = {
     {"steps", Role::kStep},
     {"timestep", Role::kStep},
     {"timesteps", Role::kStep},
+    {"timesteps_so_far", Role::kStep},
     {"total_timesteps", Role::kStep},
     {"train_iter", Role::kStep},
     {"train_step", Role::kStep},
@@ -103,6 +104,11 @@ constexpr Entry kNames[] = {
     {"cross_entropy", Role::kLoss},
     {"lm_loss", Role::kLoss},
     {"loss", Role::kLoss},
+    {"objective", Role::kLoss},
+    {"objf", Role::kLoss},
+    {"overall_loss", Role::kLoss},
+    {"sum_loss", Role::kLoss},
+    {"tot_loss", Role::kLoss},
     {"loss_all", Role::kLoss},
     {"loss_function", Role::kLoss},
     {"loss_sum", Role::kLoss},
@@ -246,7 +252,7 @@ constexpr std::string_view kMetricWords[] = {
     "r2",       "recall",       "reward",  "rmse",   "rouge",      "ssim",    "top1",      "top5",
     "wer",      "mlogloss",     "merror",  "map50",  "准确率",     "精度",    "l1",        "l2",
     "smoothl1", "crossentropy", "entropy", "return", "ce",         "bpc",     "bpb",       "mpjpe",
-    "epe",      "learn",
+    "epe",      "learn",        "rew",
 };
 
 // Words of a name that say whose figure it is, not what it is.
@@ -314,13 +320,41 @@ Role RoleByRule(const std::string& name, std::span<const std::string_view> words
   return Role::kOther;
 }
 
+// "TimestepsSoFar": "Timesteps_So_Far"
+std::string SplitCamel(std::string_view key) {
+  std::string split;
+  for (size_t i = 0; i < key.size(); ++i) {
+    const bool upper = key[i] >= 'A' && key[i] <= 'Z';
+    const bool behind = i > 0 && ((key[i - 1] >= 'a' && key[i - 1] <= 'z') ||
+                                  (key[i - 1] >= '0' && key[i - 1] <= '9'));
+    if (upper && behind) split += '_';
+    split += key[i];
+  }
+  return split;
+}
+
+// Of "GAN_loss/discrim/accuracy" the last part says what it is.
+std::optional<Role> RoleOfPath(std::string_view key) {
+  const size_t slash = key.rfind('/');
+  if (slash == std::string_view::npos || slash + 1 >= key.size()) return std::nullopt;
+  const Role role = MeaningOf(key.substr(slash + 1)).role;
+  const bool figure = role == Role::kMetric || role == Role::kLearningRate ||
+                      role == Role::kGradNorm || role == Role::kMemory;
+  return figure ? std::optional(role) : std::nullopt;
+}
+
 // "END epoch", "global step", "Current Iter": a counter with one word in front of it. Not "skipped
 // iterations" or "warmup steps".
 std::optional<Role> CounterOfTwoWords(std::span<const std::string_view> words) {
   static constexpr std::string_view kFirst[] = {
       "end",   "begin", "start",     "current", "cur", "global", "completed", "finished",
       "epoch", "opt",   "optimizer", "this",    "at",  "in",     "env"};
-  if (words.size() != 2 || !Has(kFirst, words[0])) return std::nullopt;
+  static constexpr std::string_view kOrdinal[] = {"count", "idx", "index", "no"};
+  if (words.size() == 2 && words[0] == "batch" && Has(kOrdinal, words[1])) {
+    return Role::kStepInEpoch;
+  }
+  if (words.size() == 3 && words[2] == "step" && Has(kFirst, words[1])) return Role::kStep;
+  if (words.size() != 2 || !(Has(kFirst, words[0]) || words[0] == "iter")) return std::nullopt;
   const std::optional<Role> role = NameRole(words[1]);
   if ((words[0] == "start" || words[0] == "begin") && role != Role::kEpoch) return std::nullopt;
   const bool counter = role == Role::kEpoch || role == Role::kStep || role == Role::kStepInEpoch;
@@ -370,12 +404,17 @@ KeyMeaning MeaningOf(std::string_view key) {
     }
   }
   std::optional<Role> role = NameRole(name);
+  if (!role) role = RoleOfPath(key);
   const std::string rest = JoinWords(words);
   if (!role) role = NameRole(rest);
   if (!role) role = CounterOfTwoWords(words);
   if ((!role || *role == Role::kOther) && !words.empty()) role = RoleByRule(rest, words);
   if (!role && (meaning.train || meaning.eval)) role = Role::kMetric;
   meaning.role = role.value_or(Role::kOther);
+  if (meaning.role == Role::kOther) {
+    const std::string split = SplitCamel(key);
+    if (split.size() != key.size()) return MeaningOf(split);
+  }
   // What was best so far is no figure of this line.
   if (Has(words, "best") || Has(words, "lowest") || Has(words, "highest"))
     meaning.role = Role::kOther;
