@@ -77,13 +77,18 @@ void StepTable::Add(const Event& event) {
   epoch.push_back(event.epoch.value_or(kNotKnown));
   step.push_back(event.step.value_or(kNotKnown));
   for (const EventField& field : event.fields) {
-    const std::optional<double> number = event.Number(field.key);
-    if (!number) continue;
+    const auto* whole = std::get_if<int64_t>(&field.value);
+    const auto* real = std::get_if<double>(&field.value);
+    if (whole == nullptr && real == nullptr) continue;
+    const double number = real != nullptr ? *real : static_cast<double>(*whole);
     std::vector<double>& column = columns[field.key];
+    if (column.size() == t_ns.size()) continue;  // of two with one name the first
     column.resize(t_ns.size() - 1, kAbsentNumber);
-    column.push_back(*number);
+    column.push_back(number);
   }
-  for (auto& [name, column] : columns) column.resize(t_ns.size(), kAbsentNumber);
+  for (auto& [name, column] : columns) {
+    if (column.size() != t_ns.size()) column.resize(t_ns.size(), kAbsentNumber);
+  }
 }
 
 ProcessKey ProcessOf(const Event& event) {

@@ -20,6 +20,12 @@ constexpr size_t kHeldRecords = 2000;
 constexpr size_t kMostProcesses = 4096;
 constexpr uint64_t kMostTextLines = 4096;
 constexpr size_t kMostTextBytes = 2000;
+// Where not all are kept: numbers of all steps together, evaluations, events of one kind.
+constexpr size_t kMostCells = 3'000'000;
+constexpr size_t kMostColumns = 512;  // of one process
+constexpr uint64_t kMostEvaluations = 8192;
+constexpr uint64_t kMostEventsOfKind = 1024;
+constexpr size_t kMostEventKinds = 256;
 
 int64_t NsOf(double seconds) {
   constexpr double kMostSeconds = 1e9;
@@ -177,8 +183,8 @@ void LogRun::Begin(const IndexedRecord& record, double duration_s, Pending* proc
   sink_.Write(std::move(begin));
 }
 
-model::Event LogRun::Step(const IndexedRecord& record, const Pending& process) {
-  model::Event event = StepEvent(record, process.t_ns);
+model::Event LogRun::Step(const IndexedRecord& record, const Pending& process) const {
+  model::Event event = StepEvent(record, process.t_ns, all_scalars_);
   const auto add = [&event](std::string key, model::FieldValue value) {
     event.fields.push_back({.key = std::move(key), .value = std::move(value)});
   };
@@ -207,16 +213,35 @@ void LogRun::DoTrain(const IndexedRecord& record, const StepTiming& timing) {
   process.records = 0;
   process.steps = process.duration_s = process.data_s = 0;
   process.steps_known = process.duration_known = process.data_known = true;
-  if (++written_ >= options_.most_steps && options_.most_steps > 0) JoinSteps();
+  ++written_;
+  if (HasMostSteps()) JoinSteps();
+}
+
+bool LogRun::HasMostSteps() {
+  if (options_.most_steps == 0 || options_.tables == nullptr) return false;
+  if (written_ >= options_.most_steps) return true;
+  constexpr uint64_t kLookEach = 256;
+  if (written_ % kLookEach != 0) return false;
+  // A log of many formats has many columns.
+  size_t cells = 0;
+  for (const auto& [key, process] : processes_) {
+    const model::StepTable& table = TableOf(key, process);
+    cells += table.size() * (3 + table.columns.size());
+    all_scalars_ = all_scalars_ && table.columns.size() < kMostColumns;
+  }
+  return cells > kMostCells;
+}
+
+model::StepTable& LogRun::TableOf(const Process& key, const Pending& process) const {
+  return options_.tables->StepsOf(
+      model::ProcessKey(key.first < 0 ? model::kNoRank : key.first, process.pid));
 }
 
 void LogRun::JoinSteps() {
-  if (options_.tables == nullptr) return;
   stride_ *= 2;
   written_ = 0;
   for (const auto& [key, process] : processes_) {
-    model::StepTable& table = options_.tables->StepsOf(
-        model::ProcessKey(key.first < 0 ? model::kNoRank : key.first, process.pid));
+    model::StepTable& table = TableOf(key, process);
     JoinNeighbours(&table);
     written_ += table.size();
   }
@@ -248,15 +273,28 @@ void LogRun::AddText(int64_t t_ns, std::string_view text) {
 void LogRun::DoOther(const LogRecord& record) {
   Pending& process = ProcessAt(record.place);
   process.evaluated = true;
-  std::optional<model::Event> event = EvaluationEvent(record, TimeOf(record.place, process));
+  const int64_t t_ns = TimeOf(record.place, process);
+  if (options_.most_steps > 0) {
+    if (evaluations_ >= kMostEvaluations * evaluation_stride_) evaluation_stride_ *= 2;
+    if (evaluations_++ % evaluation_stride_ != 0) return;
+  }
+  std::optional<model::Event> event = EvaluationEvent(record, t_ns);
   if (!event) return;
   if (process.pid > 0) event->fields.push_back({"pid", process.pid});
   sink_.Write(*std::move(event));
 }
 
+// A storm of events of one kind.
+bool LogRun::IsLeftOut(const std::string& kind) {
+  if (options_.most_steps == 0) return false;
+  const bool room = events_.size() < kMostEventKinds || events_.contains(kind);
+  return !room || ++events_[kind] > kMostEventsOfKind;
+}
+
 void LogRun::DoEvent(const LogEvent& event) {
   Pending& process = ProcessAt(event.place);
   const int64_t t_ns = TimeOf(event.place, process);
+  if (IsLeftOut(event.kind)) return;
   model::Event out = FailureEvent(event, t_ns);
   if (process.pid > 0) out.fields.push_back({"pid", process.pid});
   sink_.Write(std::move(out));

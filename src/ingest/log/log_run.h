@@ -83,10 +83,13 @@ class LogRun {
   int64_t TimeOf(const LinePlace& place, Pending& process);
   void Add(const StepTiming& timing, Pending* process);
   void Begin(const IndexedRecord& record, double duration_s, Pending* process);
-  static model::Event Step(const IndexedRecord& record, const Pending& process);
+  model::Event Step(const IndexedRecord& record, const Pending& process) const;
   void AddMemory(const IndexedRecord& record, int64_t t_ns, int64_t pid);
   void AddText(int64_t t_ns, std::string_view text);
   void JoinSteps();
+  bool HasMostSteps();
+  model::StepTable& TableOf(const Process& key, const Pending& process) const;
+  bool IsLeftOut(const std::string& kind);
   void Tell(std::string kind, uint64_t count, std::string detail, std::string help,
             model::LossSeverity severity);
 
@@ -107,6 +110,9 @@ class LogRun {
   std::map<Process, Pending> processes_;
   int64_t last_ns_ = 0;
   uint64_t stride_ = 1, written_ = 0, unplaced_ = 0;
+  bool all_scalars_ = true;
+  uint64_t evaluations_ = 0, evaluation_stride_ = 1;
+  std::map<std::string, uint64_t> events_;  // by kind, where not all are kept
   uint64_t texts_ = 0, text_stride_ = 1, text_lines_ = 0;
   uint64_t unranked_ = 0;
 };

@@ -25,7 +25,7 @@ bool SaysEvaluation(std::string_view key) {
 }
 
 // The name of a training's figure among the scalars of a step; empty for what is none.
-std::string ScalarName(const LogValue& value) {
+std::string ScalarName(const LogValue& value, bool all) {
   switch (value.role) {
     case Role::kLoss:
       return "loss";
@@ -37,7 +37,7 @@ std::string ScalarName(const LogValue& value) {
     case Role::kMetric:
     case Role::kGradNorm:
     case Role::kLossScale:
-      return std::string(value.key);
+      return all ? std::string(value.key) : std::string();
     default:
       return {};
   }
@@ -49,7 +49,7 @@ std::optional<int64_t> WholeOf(std::optional<double> number) {
   return number ? model::WholeOf(std::floor(*number)) : std::nullopt;
 }
 
-model::Event StepEvent(const IndexedRecord& record, int64_t t_ns) {
+model::Event StepEvent(const IndexedRecord& record, int64_t t_ns, bool all) {
   model::Event event{.t_ns = t_ns,
                      .kind = EventKind::kStep,
                      .rank = record->place.rank,
@@ -66,7 +66,7 @@ model::Event StepEvent(const IndexedRecord& record, int64_t t_ns) {
   if (const auto batch = WholeOf(record.Number(Role::kBatchSize))) add("batch_size", *batch);
   for (const LogValue& value :
        record->values.first(std::min(record->values.size(), kMostScalars))) {
-    const std::string name = ScalarName(value);
+    const std::string name = ScalarName(value, all);
     if (name.empty()) continue;
     add("scalar." + name, value.role == Role::kThroughput ? value.value : value.number);
   }

@@ -16,8 +16,9 @@ namespace epochmeter::ingest::log {
 std::optional<int64_t> WholeOf(std::optional<double> number);
 
 // A step with its numbers and scalars; its place is the field "line". How many steps it stands for
-// and how long they took is the caller's to add.
-model::Event StepEvent(const IndexedRecord& record, int64_t t_ns);
+// and how long they took is the caller's to add. Without `all` of the scalars only those that have
+// the same name in every log.
+model::Event StepEvent(const IndexedRecord& record, int64_t t_ns, bool all = true);
 // The figures of an evaluation, by names that say so; nothing when there are none. Of a training
 // record those that it prints beside its own.
 std::optional<model::Event> EvaluationEvent(const LogRecord& record, int64_t t_ns);
