@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <cstring>
 
-#ifdef __SSE2__
-#include <emmintrin.h>
+#ifdef __x86_64__
+#include <immintrin.h>
 #endif
 
 namespace epochmeter::ingest::log {
@@ -20,53 +20,87 @@ struct Classes {
   uint64_t digit = 0, point = 0, exponent = 0, sign = 0, space = 0, word = 0;
 };
 
-#ifdef __SSE2__
-// Bytes of `low` to `low + count - 1`.
-__m128i InRange(__m128i bytes, char low, char count) {
-  const __m128i shifted = _mm_sub_epi8(bytes, _mm_set1_epi8(low));
-  return _mm_cmpeq_epi8(_mm_min_epu8(shifted, _mm_set1_epi8(static_cast<char>(count - 1))),
-                        shifted);
-}
-
-void Classify16(const char* bytes, int shift, Classes* classes) {
-  const __m128i text = _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes));
-  const __m128i lower = _mm_or_si128(text, _mm_set1_epi8(0x20));
-  const auto add = [shift](uint64_t* mask, __m128i matches) {
-    *mask |= static_cast<uint64_t>(static_cast<uint32_t>(_mm_movemask_epi8(matches))) << shift;
-  };
-  const auto equal = [&text](char byte) { return _mm_cmpeq_epi8(text, _mm_set1_epi8(byte)); };
-  add(&classes->digit, InRange(text, '0', 10));
-  add(&classes->point, equal('.'));
-  add(&classes->exponent, _mm_cmpeq_epi8(lower, _mm_set1_epi8('e')));
-  add(&classes->sign, _mm_or_si128(equal('-'), equal('+')));
-  add(&classes->space, equal(' '));
-  const __m128i letters = InRange(lower, 'a', 26);
-  add(&classes->word, _mm_or_si128(letters, _mm_or_si128(equal('_'), equal('@'))));
-}
-
-Classes Classify(const char* block) {
-  Classes classes;
-  for (int part = 0; part < 4; ++part) Classify16(block + 16 * part, 16 * part, &classes);
-  return classes;
-}
-#else
-Classes Classify(const char* block) {
-  Classes classes;
-  for (size_t i = 0; i < kBlock; ++i) {
-    const auto byte = static_cast<unsigned char>(block[i]);
-    const unsigned lower = byte | 0x20U;
-    const uint64_t bit = uint64_t{1} << i;
-    if (byte >= '0' && byte <= '9') classes.digit |= bit;
-    if (byte == '.') classes.point |= bit;
-    if (lower == 'e') classes.exponent |= bit;
-    if (byte == '-' || byte == '+') classes.sign |= bit;
-    if (byte == ' ') classes.space |= bit;
-    if ((lower >= 'a' && lower <= 'z') || byte == '_' || byte == '@') {
-      classes.word |= bit;
+// What the processor can do. Each has the classes of a block.
+struct Portable {
+  static Classes Classify(const char* block) {
+    Classes classes;
+    for (size_t i = 0; i < kBlock; ++i) {
+      const auto byte = static_cast<unsigned char>(block[i]);
+      const unsigned lower = byte | 0x20U;
+      const uint64_t bit = uint64_t{1} << i;
+      if (byte >= '0' && byte <= '9') classes.digit |= bit;
+      if (byte == '.') classes.point |= bit;
+      if (lower == 'e') classes.exponent |= bit;
+      if (byte == '-' || byte == '+') classes.sign |= bit;
+      if (byte == ' ') classes.space |= bit;
+      if ((lower >= 'a' && lower <= 'z') || byte == '_' || byte == '@') classes.word |= bit;
     }
+    return classes;
   }
-  return classes;
-}
+};
+
+#ifdef __SSE2__
+struct Sse2 {
+  // Bytes of `low` to `low + count - 1`.
+  static __m128i InRange(__m128i bytes, char low, char count) {
+    const __m128i shifted = _mm_sub_epi8(bytes, _mm_set1_epi8(low));
+    return _mm_cmpeq_epi8(_mm_min_epu8(shifted, _mm_set1_epi8(static_cast<char>(count - 1))),
+                          shifted);
+  }
+
+  static Classes Classify(const char* block) {
+    Classes classes;
+    for (int at = 0; at < static_cast<int>(kBlock); at += 16) {
+      const __m128i text = _mm_loadu_si128(reinterpret_cast<const __m128i*>(block + at));
+      const __m128i lower = _mm_or_si128(text, _mm_set1_epi8(0x20));
+      const auto add = [at](uint64_t* mask, __m128i matches) {
+        *mask |= static_cast<uint64_t>(static_cast<uint32_t>(_mm_movemask_epi8(matches))) << at;
+      };
+      const auto equal = [&text](char byte) { return _mm_cmpeq_epi8(text, _mm_set1_epi8(byte)); };
+      add(&classes.digit, InRange(text, '0', 10));
+      add(&classes.point, equal('.'));
+      add(&classes.exponent, _mm_cmpeq_epi8(lower, _mm_set1_epi8('e')));
+      add(&classes.sign, _mm_or_si128(equal('-'), equal('+')));
+      add(&classes.space, equal(' '));
+      const __m128i letters = InRange(lower, 'a', 26);
+      add(&classes.word, _mm_or_si128(letters, _mm_or_si128(equal('_'), equal('@'))));
+    }
+    return classes;
+  }
+};
+#endif
+
+#ifdef __x86_64__
+#define EPM_AVX2 __attribute__((target("avx2,bmi,bmi2")))
+struct Avx2 {
+  EPM_AVX2 static __m256i Equal(__m256i bytes, char byte) {
+    return _mm256_cmpeq_epi8(bytes, _mm256_set1_epi8(byte));
+  }
+  EPM_AVX2 static __m256i InRange(__m256i bytes, char low, char count) {
+    const __m256i shifted = _mm256_sub_epi8(bytes, _mm256_set1_epi8(low));
+    const __m256i most = _mm256_set1_epi8(static_cast<char>(count - 1));
+    return _mm256_cmpeq_epi8(_mm256_min_epu8(shifted, most), shifted);
+  }
+  EPM_AVX2 static uint64_t Mask(__m256i matches, int at) {
+    return static_cast<uint64_t>(static_cast<uint32_t>(_mm256_movemask_epi8(matches))) << at;
+  }
+
+  EPM_AVX2 static Classes Classify(const char* block) {
+    Classes classes;
+    for (int at = 0; at < static_cast<int>(kBlock); at += 32) {
+      const __m256i text = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(block + at));
+      const __m256i lower = _mm256_or_si256(text, _mm256_set1_epi8(0x20));
+      classes.digit |= Mask(InRange(text, '0', 10), at);
+      classes.point |= Mask(Equal(text, '.'), at);
+      classes.exponent |= Mask(Equal(lower, 'e'), at);
+      classes.sign |= Mask(_mm256_or_si256(Equal(text, '-'), Equal(text, '+')), at);
+      classes.space |= Mask(Equal(text, ' '), at);
+      const __m256i marks = _mm256_or_si256(Equal(text, '_'), Equal(text, '@'));
+      classes.word |= Mask(_mm256_or_si256(InRange(lower, 'a', 26), marks), at);
+    }
+    return classes;
+  }
+};
 #endif
 
 uint64_t Mix(uint64_t a, uint64_t b) {
@@ -89,14 +123,14 @@ constexpr char kNumberMark = 1;       // no text has it
 // What is kept of a line: its text with a mark for each number.
 class KeptText {
  public:
-  // Reads up to kCopy bytes beyond. At most a block between two calls of HashSome.
-  void Add(const char* bytes, size_t size) {
-    for (size_t at = 0; at < size; at += kCopy) std::memcpy(end_ + at, bytes + at, kCopy);
-    end_ += size;
-  }
-  void AddMark(uint64_t count) {
+  // Takes a byte more when `mark` is 1. Reads up to kCopy bytes beyond; at most a block between two
+  // calls of HashSome.
+  void Add(uint64_t mark, const char* bytes, size_t size) {
     *end_ = kNumberMark;
-    end_ += count;
+    end_ += mark;
+    std::memcpy(end_, bytes, kCopy);
+    for (size_t at = kCopy; at < size; at += kCopy) std::memcpy(end_ + at, bytes + at, kCopy);
+    end_ += size;
   }
   void HashSome() {
     if (end_ - kept_.data() < static_cast<std::ptrdiff_t>(kKept)) return;
@@ -106,7 +140,10 @@ class KeptText {
     std::memmove(kept_.data(), at, kCopy);
     end_ = kept_.data() + (end_ - at);
   }
-  uint64_t Hash() {
+  // `mark`: 1 when the line ends with a number.
+  uint64_t Hash(uint64_t mark) {
+    *end_ = kNumberMark;
+    end_ += mark;
     std::memset(end_, 0, kCopy);
     for (const char* at = kept_.data(); at < end_; at += kCopy) Hash(at);
     return Mix(hash_ ^ kSecretB, kSecretA ^ (size_ + static_cast<uint64_t>(end_ - kept_.data())));
@@ -170,9 +207,45 @@ BlockMasks Resolve(const Classes& of, Carry* carry) {
   return masks;
 }
 
-}  // namespace
+// How many are worked on without a look whether there are as many: a branch that is guessed wrong
+// costs more.
+constexpr int kAtOnce = 4;
 
-void ReadSkeleton(std::string_view text, Skeleton* skeleton) {
+inline uint32_t AddNumbers(uint64_t starts, uint32_t at, uint32_t numbers, Skeleton* skeleton) {
+  const auto count = static_cast<uint32_t>(std::popcount(starts));
+  if (numbers + count + kAtOnce > Skeleton::kMostNumbers) {
+    for (; starts != 0 && numbers < Skeleton::kMostNumbers; starts &= starts - 1) {
+      skeleton->begin[numbers++] = at + static_cast<uint32_t>(std::countr_zero(starts));
+    }
+    return numbers;
+  }
+  uint32_t* out = skeleton->begin.data() + numbers;
+  while (starts != 0) {
+    for (int i = 0; i < kAtOnce; ++i, starts &= starts - 1) {
+      *out++ = at + static_cast<uint32_t>(std::countr_zero(starts));
+    }
+  }
+  return numbers + count;
+}
+
+// Stretches of a block that are kept; a mark stands before one behind a number, as something else
+// is kept there or the line ends.
+inline void AddKept(const char* block, uint64_t kept, uint64_t behind_number, KeptText* text) {
+  uint64_t begins = kept & ~(kept << 1), ends = ~kept & (kept << 1);
+  while (begins != 0) {
+    for (int i = 0; i < kAtOnce; ++i) {
+      // 64 and 64 where there is none left.
+      const int begin = std::countr_zero(begins), end = std::countr_zero(ends);
+      const uint64_t mark = (begins & (0 - begins) & behind_number) != 0 ? 1 : 0;
+      text->Add(mark, block + begin, static_cast<size_t>(end - begin));
+      begins &= begins - 1;
+      ends &= ends - 1;
+    }
+  }
+}
+
+template <class Processor>
+__attribute__((always_inline)) inline void Read(std::string_view text, Skeleton* skeleton) {
   KeptText kept_text;
   uint32_t numbers = 0;
   Carry carry;
@@ -187,28 +260,37 @@ void ReadSkeleton(std::string_view text, Skeleton* skeleton) {
       std::memcpy(padded, block, size);
       block = padded;
     }
-    const BlockMasks masks = Resolve(Classify(block), &carry);
+    const BlockMasks masks = Resolve(Processor::Classify(block), &carry);
     const uint64_t behind_number = masks.number << 1 | in_number;
     in_number = masks.number >> (size - 1) & 1;
-    uint64_t starts = masks.number & ~behind_number;
-    while (starts != 0 && numbers < Skeleton::kMostNumbers) {
-      skeleton->begin[numbers++] =
-          static_cast<uint32_t>(at) + static_cast<uint32_t>(std::countr_zero(starts));
-      starts &= starts - 1;
-    }
+    const uint64_t starts = masks.number & ~behind_number;
+    numbers = AddNumbers(starts, static_cast<uint32_t>(at), numbers, skeleton);
     uint64_t kept = ~masks.dropped;
     if (size < kBlock) kept &= (uint64_t{1} << size) - 1;
-    for (uint64_t begins = kept & ~(kept << 1); begins != 0; begins &= begins - 1) {
-      const int begin = std::countr_zero(begins);
-      // Behind a number something else is kept, or the line ends.
-      kept_text.AddMark(behind_number >> begin & 1);
-      kept_text.Add(block + begin, static_cast<size_t>(std::countr_one(kept >> begin)));
-    }
+    AddKept(block, kept, behind_number, &kept_text);
     kept_text.HashSome();
   }
-  kept_text.AddMark(in_number);
-  skeleton->hash = kept_text.Hash();
+  skeleton->hash = kept_text.Hash(in_number);
   skeleton->numbers = numbers;
+}
+
+#ifdef __x86_64__
+EPM_AVX2 void ReadAvx2(std::string_view text, Skeleton* skeleton) { Read<Avx2>(text, skeleton); }
+#endif
+
+}  // namespace
+
+void ReadSkeleton(std::string_view text, Skeleton* skeleton) {
+#ifdef __x86_64__
+  static const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
+                           __builtin_cpu_supports("bmi2");
+  if (avx2) return ReadAvx2(text, skeleton);
+#endif
+#ifdef __SSE2__
+  Read<Sse2>(text, skeleton);
+#else
+  Read<Portable>(text, skeleton);
+#endif
 }
 
 }  // namespace epochmeter::ingest::log
