@@ -61,27 +61,29 @@ model::LogPoint CopyOf(const LogRecord& record) {
 void KeptRecord::Keep(const LogRecord& record) {
   any_ = true;
   record_ = record;
-  size_t room = record.text.size() + record.stamp.size();
-  for (const LogValue& value : record.values) room += value.text.size();
-  texts_.clear();
-  texts_.reserve(room);  // so that views into it stay
-  texts_ += record.text;
-  record_.text = texts_;
-  record_.stamp = Hold(record.stamp, record.text);
   values_.assign(record.values.begin(), record.values.end());
-  for (LogValue& value : values_) value.text = Hold(value.text, record.text);
+  texts_.assign(record.text);
+  // Texts are nearly always part of the line, which is held already.
+  const auto begin = reinterpret_cast<uintptr_t>(record.text.data());
+  size_t elsewhere = record.stamp.size();
+  for (const LogValue& value : values_) {
+    const size_t at = reinterpret_cast<uintptr_t>(value.text.data()) - begin;
+    if (at > record.text.size()) elsewhere += value.text.size();
+  }
+  texts_.reserve(record.text.size() + elsewhere);  // so that views into it stay
+  record_.text = texts_;
+  record_.stamp = Hold(record.stamp);
+  for (LogValue& value : values_) {
+    const size_t at = reinterpret_cast<uintptr_t>(value.text.data()) - begin;
+    const bool inside = at <= record.text.size() && value.text.size() <= record.text.size() - at;
+    value.text =
+        inside ? std::string_view(texts_.data() + at, value.text.size()) : Hold(value.text);
+  }
   record_.values = values_;
   record_.places = nullptr;
 }
 
-// Texts are nearly always part of the line, which is held already.
-std::string_view KeptRecord::Hold(std::string_view text, std::string_view line) {
-  const std::less_equal<> not_after;
-  if (not_after(line.data(), text.data()) &&
-      not_after(text.data() + text.size(), line.data() + line.size())) {
-    return std::string_view(texts_).substr(static_cast<size_t>(text.data() - line.data()),
-                                           text.size());
-  }
+std::string_view KeptRecord::Hold(std::string_view text) {
   const size_t at = texts_.size();
   texts_ += text;
   return std::string_view(texts_).substr(at);

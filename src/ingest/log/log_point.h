@@ -36,7 +36,7 @@ class KeptRecord {
   const LogRecord& record() const { return record_; }
 
  private:
-  std::string_view Hold(std::string_view text, std::string_view line);
+  std::string_view Hold(std::string_view text);
 
   LogRecord record_;
   std::vector<LogValue> values_;

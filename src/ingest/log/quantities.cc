@@ -48,16 +48,26 @@ uint64_t EightDigits(uint64_t bytes) {
          32;
 }
 
+// What `count` digits at the begin of eight bytes write; 1 to 8 of them.
+uint64_t SomeDigits(uint64_t bytes, int count) {
+  // Zeros in front of fewer digits.
+  if (count < 8) bytes = bytes << (64 - 8 * count) | (0x3030'3030'3030'3030U >> (8 * count));
+  return EightDigits(bytes);
+}
+
+uint64_t LoadEight(const char* at) {
+  uint64_t bytes = 0;
+  std::memcpy(&bytes, at, sizeof bytes);
+  return bytes;
+}
+
 // Appends the digits at `at` to a mantissa, which may run over; returns their end.
 const char* TakeDigits(const char* at, const char* end, uint64_t* mantissa) {
   while (end - at >= 8) {
-    uint64_t bytes = 0;
-    std::memcpy(&bytes, at, sizeof bytes);
+    const uint64_t bytes = LoadEight(at);
     const int count = LeadingDigits(bytes);
     if (count == 0) return at;
-    // Zeros in front of fewer digits.
-    if (count < 8) bytes = bytes << (64 - 8 * count) | (0x3030'3030'3030'3030U >> (8 * count));
-    *mantissa = *mantissa * kIntegerPowers[static_cast<size_t>(count)] + EightDigits(bytes);
+    *mantissa = *mantissa * kIntegerPowers[static_cast<size_t>(count)] + SomeDigits(bytes, count);
     at += count;
     if (count < 8) return at;
   }
@@ -65,6 +75,35 @@ const char* TakeDigits(const char* at, const char* end, uint64_t* mantissa) {
     *mantissa = *mantissa * 10 + static_cast<uint64_t>(*at - '0');
   }
   return at;
+}
+
+// Most numbers: up to seven digits on each side of a point, and more text behind. A size of 0 when
+// it is not that.
+constexpr size_t kCommonBytes = 24;  // that may be looked at
+NumberScan ScanCommon(const char* begin) {
+  const char* at = begin;
+  const bool negative = *at == '-';
+  if (negative) ++at;
+  uint64_t bytes = LoadEight(at);
+  const int whole = LeadingDigits(bytes);
+  if (whole == 0 || whole == 8) return {};
+  auto number = static_cast<double>(SomeDigits(bytes, whole));
+  at += whole;
+  if (*at == '.') {
+    bytes = LoadEight(++at);
+    const int part = LeadingDigits(bytes);
+    if (part == 8) return {};
+    if (part > 0) {
+      const uint64_t power = kIntegerPowers[static_cast<size_t>(part)];
+      const uint64_t mantissa = static_cast<uint64_t>(number) * power + SomeDigits(bytes, part);
+      number = static_cast<double>(mantissa) / kPowers[static_cast<size_t>(part)];
+      at += part;
+    }
+  } else if (*at == ',') {
+    return {};
+  }
+  if ((*at | 0x20) == 'e') return {};
+  return {negative ? -number : number, static_cast<size_t>(at - begin)};
 }
 
 // "nan", "inf", "Infinity" in any case, behind the sign; a longer word is no number.
@@ -172,6 +211,37 @@ std::optional<double> ParseClock(std::string_view text) {
   return seconds;
 }
 
+// "1:02:03", "05:57", "1 day, 2:03:04", "3 days, 1:02:03" in seconds; -1 when it is not that.
+int64_t CommonDuration(std::string_view text) {
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  const auto number = [&at, end](int most) {
+    int64_t value = 0;
+    const char* const begin = at;
+    for (; at != end && IsDigit(*at) && at - begin < most; ++at) value = value * 10 + (*at - '0');
+    return at == begin ? int64_t{-1} : value;
+  };
+  int64_t days = 0;
+  int64_t first = number(4);
+  if (first < 0) return -1;
+  if (end - at > 9 && std::string_view(at, 4) == " day") {
+    days = first;
+    at += 4;
+    if (*at == 's') ++at;
+    if (*at++ != ',' || *at++ != ' ') return -1;
+    first = number(4);
+    if (first < 0) return -1;
+  }
+  int64_t seconds = first, parts = 1;
+  for (; parts < 3 && at != end && *at == ':'; ++parts) {
+    ++at;
+    const int64_t part = number(2);
+    if (part < 0 || part > 60) return -1;
+    seconds = seconds * 60 + part;
+  }
+  return at == end && parts > 1 ? days * 86400 + seconds : -1;
+}
+
 // What Python and tensor libraries put around a number: "tensor(0.12, device='cuda:0')".
 std::string_view WithoutCall(std::string_view text) {
   const size_t open = text.find('(');
@@ -193,6 +263,10 @@ NumberScan ScanNumber(std::string_view text) {
   const char* const begin = text.data();
   const char* const end = begin + text.size();
   if (begin == end) return {};
+  if (text.size() >= kCommonBytes) {
+    const NumberScan common = ScanCommon(begin);
+    if (common.size > 0) return common;
+  }
   const bool negative = *begin == '-';
   const size_t sign = negative || *begin == '+' ? 1 : 0;
   const char* const first = begin + sign;
@@ -256,6 +330,9 @@ std::optional<double> ParseNumberText(std::string_view text) {
 }
 
 std::optional<double> ParseDurationText(std::string_view text) {
+  if (const int64_t seconds = CommonDuration(text); seconds >= 0) {
+    return static_cast<double>(seconds);
+  }
   text = base::Trim(text);
   while (!text.empty() && (text.back() == ',' || text.back() == '.')) text.remove_suffix(1);
   const bool negative = !text.empty() && text[0] == '-';

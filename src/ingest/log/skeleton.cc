@@ -116,49 +116,17 @@ uint64_t Load(const char* bytes) {
 
 constexpr uint64_t kSecretA = 0x9E37'79B9'7F4A'7C15, kSecretB = 0xD1B5'4A32'D192'ED03;
 
-constexpr size_t kCopy = 16;          // bytes that are moved or hashed at once
-constexpr size_t kKept = 4 * kBlock;  // are collected, then hashed
-constexpr char kNumberMark = 1;       // no text has it
+constexpr int kCopy = 16;          // bytes that are moved or hashed at once
+constexpr int kKept = 4 * kBlock;  // are collected, then hashed
+constexpr char kNumberMark = 1;    // no text has it
 
-// What is kept of a line: its text with a mark for each number.
-class KeptText {
- public:
-  // Takes a byte more when `mark` is 1. Reads up to kCopy bytes beyond; at most a block between two
-  // calls of HashSome.
-  void Add(uint64_t mark, const char* bytes, size_t size) {
-    *end_ = kNumberMark;
-    end_ += mark;
-    std::memcpy(end_, bytes, kCopy);
-    for (size_t at = kCopy; at < size; at += kCopy) std::memcpy(end_ + at, bytes + at, kCopy);
-    end_ += size;
-  }
-  void HashSome() {
-    if (end_ - kept_.data() < static_cast<std::ptrdiff_t>(kKept)) return;
-    const char* at = kept_.data();
-    for (; end_ - at >= static_cast<std::ptrdiff_t>(kCopy); at += kCopy) Hash(at);
-    size_ += static_cast<uint64_t>(at - kept_.data());
-    std::memmove(kept_.data(), at, kCopy);
-    end_ = kept_.data() + (end_ - at);
-  }
-  // `mark`: 1 when the line ends with a number.
-  uint64_t Hash(uint64_t mark) {
-    *end_ = kNumberMark;
-    end_ += mark;
-    std::memset(end_, 0, kCopy);
-    for (const char* at = kept_.data(); at < end_; at += kCopy) Hash(at);
-    return Mix(hash_ ^ kSecretB, kSecretA ^ (size_ + static_cast<uint64_t>(end_ - kept_.data())));
-  }
+// What is kept of a line, its text with a mark for each number, is collected here and hashed in
+// pieces.
+using KeptText = std::array<char, kKept + 2 * kBlock + 2 * kCopy>;
 
- private:
-  void Hash(const char* at) {
-    hash_ = Mix(hash_ ^ Load(at), kSecretA ^ Load(at + sizeof(uint64_t)));
-  }
-
-  std::array<char, kKept + 2 * kBlock + 2 * kCopy> kept_;  // NOLINT: filled as far as it is read
-  char* end_ = kept_.data();
-  uint64_t hash_ = kSecretB;
-  uint64_t size_ = 0;  // of what is hashed
-};
+uint64_t HashPiece(uint64_t hash, const char* at) {
+  return Mix(hash ^ Load(at), kSecretA ^ Load(at + sizeof(uint64_t)));
+}
 
 // What the block before says about the first byte of the next one.
 struct Carry {
@@ -171,7 +139,7 @@ struct BlockMasks {
 };
 
 // `last` is the last valid bit; bits above are 0 in all classes.
-BlockMasks Resolve(const Classes& of, Carry* carry) {
+__attribute__((always_inline)) inline BlockMasks Resolve(const Classes& of, Carry* carry) {
   const auto behind = [](uint64_t mask, bool first) {
     return mask << 1 | static_cast<uint64_t>(first);
   };
@@ -229,24 +197,33 @@ inline uint32_t AddNumbers(uint64_t starts, uint32_t at, uint32_t numbers, Skele
 }
 
 // Stretches of a block that are kept; a mark stands before one behind a number, as something else
-// is kept there or the line ends.
-inline void AddKept(const char* block, uint64_t kept, uint64_t behind_number, KeptText* text) {
+// is kept there or the line ends. Reads up to kCopy bytes behind the block; returns the new end.
+inline char* AddKept(const char* block, uint64_t kept, uint64_t behind_number, char* out) {
   uint64_t begins = kept & ~(kept << 1), ends = ~kept & (kept << 1);
   while (begins != 0) {
     for (int i = 0; i < kAtOnce; ++i) {
       // 64 and 64 where there is none left.
       const int begin = std::countr_zero(begins), end = std::countr_zero(ends);
-      const uint64_t mark = (begins & (0 - begins) & behind_number) != 0 ? 1 : 0;
-      text->Add(mark, block + begin, static_cast<size_t>(end - begin));
+      const int size = end - begin;
+      *out = kNumberMark;
+      out += (begins & (0 - begins) & behind_number) != 0 ? 1 : 0;
+      std::memcpy(out, block + begin, kCopy);
+      for (int at = kCopy; at < size; at += kCopy) {
+        std::memcpy(out + at, block + begin + at, kCopy);
+      }
+      out += size;
       begins &= begins - 1;
       ends &= ends - 1;
     }
   }
+  return out;
 }
 
 template <class Processor>
 __attribute__((always_inline)) inline void Read(std::string_view text, Skeleton* skeleton) {
-  KeptText kept_text;
+  KeptText kept_text;  // NOLINT: filled as far as it is read
+  char* out = kept_text.data();
+  uint64_t hash = kSecretB;
   uint32_t numbers = 0;
   Carry carry;
   uint64_t in_number = 0;  // 1 when the last byte belongs to a number
@@ -267,10 +244,21 @@ __attribute__((always_inline)) inline void Read(std::string_view text, Skeleton*
     numbers = AddNumbers(starts, static_cast<uint32_t>(at), numbers, skeleton);
     uint64_t kept = ~masks.dropped;
     if (size < kBlock) kept &= (uint64_t{1} << size) - 1;
-    AddKept(block, kept, behind_number, &kept_text);
-    kept_text.HashSome();
+    out = AddKept(block, kept, behind_number, out);
+    if (out - kept_text.data() < kKept) continue;
+    const char* piece = kept_text.data();
+    for (; out - piece >= kCopy; piece += kCopy) hash = HashPiece(hash, piece);
+    std::memmove(kept_text.data(), piece, kCopy);
+    out = kept_text.data() + (out - piece);
   }
-  skeleton->hash = kept_text.Hash(in_number);
+  *out = kNumberMark;
+  out += in_number;
+  std::memset(out, 0, kCopy);
+  for (const char* piece = kept_text.data(); piece < out; piece += kCopy) {
+    hash = HashPiece(hash, piece);
+  }
+  const auto rest = static_cast<uint64_t>(out - kept_text.data());
+  skeleton->hash = Mix(hash ^ kSecretB, kSecretA ^ rest);
   skeleton->numbers = numbers;
 }
 
