@@ -41,6 +41,9 @@ constexpr FlagSpec kFlags[] = {
      .value_name = "RUN",
      .help = "with -o NAME.emr: a recording of the same job that the log's steps go into"},
     Switch("force", "replace an existing run file"),
+    {.name = "threads",
+     .value_name = "N",
+     .help = "that sum a log up, 1 or 2; the result is the same [2 from 16 MiB on]"},
     kLangFlag,
     kColorFlag,
     kAsciiFlag,
@@ -94,6 +97,13 @@ base::Result<Wanted> WantedOf(const Arguments& arguments) {
   EPM_ASSIGN(wanted.format, FormatOf(arguments));
   EPM_ASSIGN(wanted.text, MakeTextOptions(arguments));
   EPM_ASSIGN(wanted.report, LoadReportOptions(arguments));
+  if (const auto threads = arguments.Value("threads")) {
+    const auto number = base::ParseInt(*threads);
+    if (!number || *number < 1 || *number > 2) {
+      return Usage("--threads is " + *threads, "use 1 or 2");
+    }
+    wanted.job.threads = static_cast<unsigned>(*number);
+  }
   wanted.path = arguments.Value("output");
   if (wanted.path && base::EndsWith(*wanted.path, ".emr")) std::swap(wanted.path, wanted.run_path);
   if (arguments.Has("join") && !wanted.run_path) {

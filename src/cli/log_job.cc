@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <thread>
 #include <utility>
 
 #include "cli/log_findings.h"
@@ -71,6 +72,13 @@ LogReading ReadingOf(const LogJob& job) {
   return {.follow = job.follow, .after_batch = job.after_batch, .output_fd = job.output_fd};
 }
 
+unsigned ThreadsOf(const LogJob& job, const LogSource& source) {
+  constexpr uint64_t kMuchBytes = uint64_t{16} << 20;
+  if (job.follow) return 1;
+  if (job.threads > 0) return job.threads;
+  return source.bytes() > kMuchBytes && std::thread::hardware_concurrency() > 1 ? 2 : 1;
+}
+
 // How the log itself says that the training ended; "lost" where it does not.
 model::RunEnd EndOf(const model::LogReport& report) {
   model::RunEnd end{.t_ns = 0, .reason = "lost", .exit_code = {}, .signal = {}};
@@ -108,7 +116,7 @@ base::Result<LogJobResult> SumUpLogs(const LogJob& job, const diagnose::ReportOp
   std::vector<LogRun*> runs = {&run};
   if (whole) runs.push_back(&*whole);
   LogSummary summary(runs);
-  LogEngine engine(summary, {.messages = true});
+  LogEngine engine(summary, {.messages = true, .threads = ThreadsOf(job, *source)});
   EPM_TRY(source->Read(&engine, ReadingOf(job)));
   LogJobResult result;
   result.warnings = source->warnings();

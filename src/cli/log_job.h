@@ -22,6 +22,7 @@ namespace epochmeter::cli {
 struct LogJob {
   std::vector<std::string> inputs;  // files, folders, patterns; "-" is stdin
   bool follow = false;              // until the user ends it
+  unsigned threads = 0;             // 1, or 2; 0: 2 for much to read where there are more cores
   // With follow, as in LogReading.
   std::function<bool()> after_batch;
   int output_fd = -1;

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "base/strings.h"
@@ -88,6 +90,18 @@ std::vector<std::string> LogSource::warnings() const {
 std::string LogSource::name() const {
   const std::string name = files_.empty() ? "-" : files_.front().name;
   return name == "-" ? "stdin" : name.substr(name.rfind('/') + 1);
+}
+
+uint64_t LogSource::bytes() const {
+  uint64_t bytes = 0;
+  for (const LogInput& input : inputs_) {
+    for (const std::string& path : input.parts) {
+      std::error_code error;
+      const uint64_t size = std::filesystem::file_size(path, error);
+      if (!error) bytes += size;
+    }
+  }
+  return bytes;
 }
 
 std::optional<int64_t> LogSource::modified_ns() const {

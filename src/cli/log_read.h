@@ -44,6 +44,7 @@ class LogSource {
   bool partial() const { return !failures_.empty(); }  // an input could not be read
   std::string name() const;                            // of the first
   std::optional<int64_t> modified_ns() const;          // of the one that was written last
+  uint64_t bytes() const;                              // of all files, as far as they are there
 
  private:
   explicit LogSource(bool follow) : finder_(follow) {}
