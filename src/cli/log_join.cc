@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "model/output_events.h"
 
 namespace epochmeter::cli {
 namespace {
@@ -117,6 +118,13 @@ void LogJoiner::Write(const model::Record& record) {
     steps_ += step ? 1 : 0;
     model::Event shifted = *event;
     shifted.t_ns = Shift(event->t_ns);
+    // A log is printed, too: what clients told comes first. Steps say it by their line.
+    std::erase_if(shifted.fields,
+                  [](const model::EventField& field) { return field.key == model::kSourceField; });
+    if (!step) {
+      shifted.fields.push_back(
+          {.key = std::string(model::kSourceField), .value = std::string(model::kOutputSource)});
+    }
     return out_.Write(shifted);
   }
   if (const auto* samples = std::get_if<model::Samples>(&record)) {

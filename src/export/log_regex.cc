@@ -119,6 +119,7 @@ std::vector<LogPattern> PatternsOf(const LogShape& shape) {
       constexpr size_t kMostBefore = 6;
       size_t begin = number;
       while (begin > from && number - begin < kMostBefore) --begin;
+      while (begin < number && (static_cast<unsigned char>(line[begin]) & 0xC0) == 0x80) ++begin;
       pattern.key.clear();
       pattern.before = Escaped(line.substr(begin, number - begin));
       if (pattern.before.empty() || pattern.before == "\\s*") continue;
