@@ -158,6 +158,18 @@ TEST(OutputProgress, TakesTheStreamThatTellsTheLoss) {
   EXPECT_EQ(with_loss, 30U);
 }
 
+TEST(OutputProgress, TakesAStepToldTwiceOnce) {
+  Printed printed;
+  int64_t t_ms = 1000;
+  for (int step = 1; step <= 20; ++step) {
+    printed.At(t_ms += 100, Line(1, step, 20, 0.5));
+    if (step == 20) printed.At(t_ms += 100, Line(1, step, 20, 9.0));
+  }
+  const auto run = printed.Run();
+  EXPECT_EQ(run.steps.begin()->second.size(), 20U);
+  EXPECT_TRUE(Of(run, EventKind::kScalar).empty());
+}
+
 TEST(OutputProgress, MakesNoLineOfTwoHalvesWhoseMiddleIsMissing) {
   Printed printed;
   int64_t t_ms = 1000;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <utility>
+#include <variant>
 
 #include "base/clock.h"
 #include "base/strings.h"
@@ -43,6 +44,14 @@ std::optional<double> PrintedSeconds(const StepTiming& timing) {
   return timing.from == ingest::log::StepTimeFrom::kStamps ? std::nullopt : timing.step_s;
 }
 
+std::string TextOf(const ingest::log::LogEvent& event, std::string_view key) {
+  for (const ingest::log::EventNumber& number : event.numbers) {
+    const auto* text = std::get_if<std::string>(&number.value);
+    if (number.key == key && text != nullptr) return *text;
+  }
+  return {};
+}
+
 bool IsScalar(const model::EventField& field) { return base::StartsWith(field.key, "scalar."); }
 
 bool HasFiniteLoss(const model::Event& event) {
@@ -66,7 +75,13 @@ void OutputSteps::OnEvent(const ingest::log::LogEvent& event) {
   // That a loss is no number says its step.
   if (!ingest::log::IsBad(event.kind) || event.kind == "nan_loss") return;
   if (++failures_[event.kind] > kMostFailuresOfAKind) return;
-  Write(ingest::log::FailureEvent(event, options_.arrival_of(event.place)));
+  model::Event failure = ingest::log::FailureEvent(event, options_.arrival_of(event.place));
+  // A traceback is told by its last line, as a client tells it.
+  if (const std::string type = TextOf(event, "type"); event.kind == "traceback" && !type.empty()) {
+    failure.name = type;
+    failure.fields.front().value = TextOf(event, "message");
+  }
+  Write(std::move(failure));
 }
 
 OutputSteps::Training* OutputSteps::TrainingOf(const LogRecord& record) {
@@ -137,8 +152,8 @@ void OutputSteps::Train(const LogRecord& record, int64_t t_ns, Training* trainin
     Follow(indexed, move, t_ns, training);
     training->last_ns = t_ns;
     training->evaluated = false;
-  } else {
-    WriteScalars(indexed, counters.epoch ? counters.epoch : training->open, t_ns);
+  } else if (!move.aside) {
+    WriteScalars(indexed, counters.epoch ? counters.epoch : training->open, t_ns, *training);
   }
   if (takes_memory_) WriteMemory(indexed, t_ns);
 }
@@ -175,10 +190,14 @@ void OutputSteps::Follow(const IndexedRecord& record, const StepCounter::Move& m
       WriteEpoch(EventKind::kEpochBegin, *move.epoch, training->begin_ns, *training);
     }
   }
-  if (move.steps == 0) return WriteScalars(record, move.epoch, t_ns);
+  if (move.steps == 0) return WriteScalars(record, move.epoch, t_ns, *training);
   model::Event event = ingest::log::StepEvent(record, t_ns);
   event.epoch = move.epoch;
   if (!event.step) event.step = move.total;
+  training->told.clear();
+  for (const model::EventField& field : event.fields) {
+    if (IsScalar(field)) training->told.push_back(field.key);
+  }
   AddStep(std::move(event), stretch, training);
 }
 
@@ -248,14 +267,18 @@ void OutputSteps::FlushStep(Training* training) {
   training->stretch = {};
 }
 
-// Of a line that tells no step: another one told it, or none is counted.
+// Of a line that tells no step: another one told it, or none is counted. What the step's own line
+// said stays: this one may be of an evaluation.
 void OutputSteps::WriteScalars(const IndexedRecord& record, std::optional<int64_t> epoch,
-                               int64_t t_ns) {
+                               int64_t t_ns, const Training& training) {
   model::Event event = ingest::log::StepEvent(record, t_ns);
   event.kind = EventKind::kScalar;
   event.epoch = epoch;
   event.step.reset();
-  std::erase_if(event.fields, [](const auto& field) { return !IsScalar(field); });
+  const std::vector<std::string>& told = training.told;
+  std::erase_if(event.fields, [&told](const auto& field) {
+    return !IsScalar(field) || std::find(told.begin(), told.end(), field.key) != told.end();
+  });
   if (!event.fields.empty()) Write(std::move(event));
 }
 

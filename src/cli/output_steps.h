@@ -12,6 +12,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "cli/step_counter.h"
 #include "ingest/allocator.h"
@@ -55,6 +56,7 @@ class OutputSteps : public ingest::log::LogSink {
     StepCounter counter;
     uint32_t stream = 0;  // whose records are its steps; others tell scalars
     bool has_loss = false, counts = false, fractions = false, begun = false;
+    std::vector<std::string> told;                    // scalars of the last step
     std::optional<int64_t> open;                      // epoch
     bool evaluated = false;                           // since the last record
     int64_t begin_ns = 0, last_ns = 0, after_ns = 0;  // of the epoch; record; thing before
@@ -76,7 +78,7 @@ class OutputSteps : public ingest::log::LogSink {
   void AddStep(model::Event event, const Stretch& stretch, Training* training);
   void FlushStep(Training* training);
   void WriteScalars(const ingest::log::IndexedRecord& record, std::optional<int64_t> epoch,
-                    int64_t t_ns);
+                    int64_t t_ns, const Training& training);
   void WriteMemory(const ingest::log::IndexedRecord& record, int64_t t_ns);
   void Write(model::Event event);
 

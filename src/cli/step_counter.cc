@@ -23,6 +23,13 @@ bool StepCounter::StartsEpoch(const PrintedCounters& now) const {
   return turned || (now.in_epoch && Falls(now));
 }
 
+// Within an epoch: no step that was not told before. An evaluation may have more steps than it.
+bool StepCounter::StandsAside(const PrintedCounters& now) const {
+  if (!count_ || now.in_epoch.has_value() != in_epoch_) return false;
+  return now.count().value_or(*count_) <= *count_ ||
+         (fell_ && now.steps_per_epoch != steps_per_epoch_);
+}
+
 std::optional<int64_t> StepCounter::StepsOfEpoch() const {
   if (!whole_ || !count_) return {};
   const bool rest_unprinted = in_epoch_ && steps_per_epoch_ && *steps_per_epoch_ > done_ &&
@@ -75,10 +82,11 @@ StepCounter::Move StepCounter::Next(const PrintedCounters& now, uint32_t start) 
   Move move;
   move.begins = !begun_ || StartsAgain(now, start);
   move.new_epoch = move.begins || StartsEpoch(now);
-  if (!move.new_epoch && count_ && now.in_epoch.has_value() == in_epoch_ &&
-      now.count().value_or(*count_) <= *count_) {
-    return {.forward = false, .epoch = epoch_};
+  if (!move.new_epoch) {
+    fell_ = fell_ || Falls(now);
+    if (StandsAside(now)) return {.forward = false, .aside = fell_, .epoch = epoch_};
   }
+  fell_ = false;
   Settle(now, move.begins, move.new_epoch);
   if (move.new_epoch && begun_) {
     move.ended_steps = StepsOfEpoch();

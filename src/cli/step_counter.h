@@ -19,6 +19,7 @@ class StepCounter {
  public:
   struct Move {
     bool forward = true;  // else the line tells again of a step that was told
+    bool aside = false;   // or of something else that counts: an evaluation
     bool begins = false;  // the training's first line that we see, or that of a new start
     bool new_epoch = false;
     std::optional<int64_t> epoch;  // of this line; counted by us where lines name none
@@ -42,6 +43,7 @@ class StepCounter {
   bool StartsAgain(const PrintedCounters& now, uint32_t start) const;
   bool StartsEpoch(const PrintedCounters& now) const;
   bool Falls(const PrintedCounters& now) const;
+  bool StandsAside(const PrintedCounters& now) const;
   void Settle(const PrintedCounters& now, bool begins, bool new_epoch);
   int64_t BeginEpoch(const PrintedCounters& now, bool begins);
   int64_t GoOn(const PrintedCounters& now);
@@ -58,6 +60,7 @@ class StepCounter {
   int64_t done_ = 0;              // of the epoch, where it is whole
   bool whole_ = false;            // seen from its first step on
   bool unsure_ = false;           // the next line tells whether it is
+  bool fell_ = false;             // lines of the epoch began again, and did not come back yet
   int64_t before_ = 0;            // of the epochs before
   bool all_whole_ = true;
 };

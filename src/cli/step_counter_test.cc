@@ -92,6 +92,25 @@ TEST(StepCounter, TakesTheSameStepToldTwiceForOne) {
   EXPECT_EQ(counter.StepsOfEpoch(), 2);
 }
 
+TEST(StepCounter, CountsNoEvaluationThatLooksLikeTraining) {
+  StepCounter counter;
+  const auto moves = Moves(&counter, {InEpoch(1, 1, 2), InEpoch(1, 2, 2), InEpoch(1, 1, 3),
+                                      InEpoch(1, 2, 3), InEpoch(1, 3, 3), InEpoch(2, 1, 2)});
+  for (const size_t at : {2, 3, 4}) {
+    EXPECT_FALSE(moves[at].forward) << at;
+    EXPECT_TRUE(moves[at].aside) << at;
+  }
+  EXPECT_EQ(moves[5].ended_steps, 2);
+  EXPECT_EQ(moves[5].total, 3);
+  // One in the middle of an epoch.
+  StepCounter middle;
+  const auto lines = Moves(&middle, {InEpoch(1, 1, 9), InEpoch(1, 2, 9), InEpoch(1, 1, 4),
+                                     InEpoch(1, 2, 4), InEpoch(1, 3, 9), InEpoch(1, 4, 9)});
+  EXPECT_TRUE(lines[3].aside);
+  EXPECT_TRUE(lines[4].forward);
+  EXPECT_EQ(lines[5].total, 4);
+}
+
 TEST(StepCounter, BeginsAgainWithANewStart) {
   StepCounter counter;
   Moves(&counter, {InEpoch(3, 1), InEpoch(3, 2)});
