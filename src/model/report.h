@@ -118,7 +118,7 @@ struct NotMeasured {
 };
 
 struct Report {
-  std::string progress_source;  // where epochs and steps come from: "client", "hook", "none"
+  std::string progress_source;  // of epochs and steps: "client", "hook", "output", "none"
   std::vector<EpochRow> epochs;
   std::vector<AfterTraining> after_training;
   std::vector<Incident> incidents;  // in the order of time

@@ -124,6 +124,9 @@ std::vector<std::string> HeaderLines(const Run& run, const Report& report, Phras
   add(Phrase::kDuration,
       JoinKnown({report.duration_s > 0 ? base::FormatDuration(report.duration_s) : std::string(),
                  EndWords(run, report, options)}));
+  if (report.progress_source == "output") {
+    add(Phrase::kProgress, std::string(Text(Phrase::kFromOutput, language)));
+  }
   return lines;
 }
 

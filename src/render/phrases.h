@@ -20,6 +20,8 @@ enum class Phrase : uint8_t {
   kHost,
   kStarted,
   kDuration,
+  kProgress,
+  kFromOutput,
   kEnded,
   kNoEnd,
   kExitCode,

@@ -8,6 +8,7 @@
 // gives a warning instead of a critical finding.
 #include "diagnose/oom_finding.h"
 #include "diagnose/rules/all.h"
+#include "model/output_events.h"
 
 namespace epochmeter::diagnose {
 namespace {
@@ -20,11 +21,12 @@ bool EndedBadly(const model::Run& run) {
   return run.end->signal.has_value() || run.end->exit_code.value_or(0) != 0;
 }
 
-// The last exception of the rank that tells of memory: a chain tells it several times.
-std::optional<OomCase> CaseOf(const RankFacts& rank) {
+// The last exception of the rank that tells of memory: a chain tells it several times. `printed`:
+// of those that were read from the output.
+std::optional<OomCase> CaseOf(const RankFacts& rank, bool printed) {
   std::optional<OomCase> found;
   for (const Event* event : rank.events) {
-    if (event->kind != EventKind::kException) continue;
+    if (event->kind != EventKind::kException || model::IsFromOutput(*event) != printed) continue;
     const std::string text = event->name + ": " + std::string(event->Text("message").value_or(""));
     auto oom = model::ParseOomText(text);
     // The class of that name is of a device, in torch as in paddle. The host's is MemoryError.
@@ -33,6 +35,7 @@ std::optional<OomCase> CaseOf(const RankFacts& rank) {
     if (!oom) continue;
     const int count = found ? found->count + 1 : 1;
     found = OomCase{.rank = &rank, .t_ns = event->t_ns, .text = *oom, .count = count};
+    found->from_log = printed;
     found->step = event->step;
     found->epoch = event->epoch;
   }
@@ -58,7 +61,8 @@ Judgement Judge(const Facts& facts) {
   bool any = !run.log.empty() || run.end.has_value();
   for (const RankFacts& rank : facts.ranks()) {
     any = any || !rank.events.empty();
-    if (const auto found = CaseOf(rank)) judgement.findings.push_back(OomFinding(facts, *found));
+    if (const auto found = CaseOf(rank, false))
+      judgement.findings.push_back(OomFinding(facts, *found));
   }
   if (judgement.findings.empty()) {
     if (const auto killed = HostOomFinding(facts)) judgement.findings.push_back(*killed);
@@ -66,6 +70,13 @@ Judgement Judge(const Facts& facts) {
   if (judgement.findings.empty()) {
     if (const auto found = CaseInLog(facts))
       judgement.findings.push_back(OomFinding(facts, *found));
+  }
+  // One line of what the output said, where the rest was too much to keep.
+  for (const RankFacts& rank : facts.ranks()) {
+    if (!judgement.findings.empty() || !EndedBadly(run)) break;
+    if (const auto found = CaseOf(rank, true)) {
+      judgement.findings.push_back(OomFinding(facts, *found));
+    }
   }
   FoldRanks("asked_bytes", &judgement.findings);
   if (any) return judgement;

@@ -147,6 +147,26 @@ TEST(OutOfMemory, TellsAKillByTheKernel) {
   EXPECT_EQ(findings[0].evidence[0].steps, std::vector<int64_t>{51});
 }
 
+// The recorder reads it there, and keeps the text as well.
+TEST(OutOfMemory, TakesWhatTheOutputSaysOnceAndByItsText) {
+  const auto judge = [](bool text_kept) {
+    TestRun run(60);
+    run.EndWith({.reason = "exited", .exit_code = 1});
+    if (text_kept) run.Write(model::LogText{.t_ns = 8'000'000'000, .stream = 2, .text = kTorch});
+    run.Event(8, model::EventKind::kException, {}, "oom_gpu",
+              {{"message", std::string("CUDA out of memory. Tried to allocate 2.00 GiB.")},
+               {"source", std::string("output")}});
+    return run.Judge(kRule);
+  };
+  const auto kept = judge(true);
+  ASSERT_EQ(kept.size(), 1U);
+  EXPECT_EQ(ValueOf(kept[0], "allocated_bytes"), 20 * kGiB);
+  const auto thinned = judge(false);
+  ASSERT_EQ(thinned.size(), 1U);
+  EXPECT_EQ(ValueOf(thinned[0], "asked_bytes"), 2 * kGiB);
+  EXPECT_LT(thinned[0].confidence, 1);
+}
+
 TEST(OutOfMemory, AKillWithMemoryToSpareIsNone) {
   TestRun run(60);
   run.EndWith({.reason = "signalled", .signal = 9});
