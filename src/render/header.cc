@@ -125,7 +125,8 @@ std::vector<std::string> HeaderLines(const Run& run, const Report& report, Phras
       JoinKnown({report.duration_s > 0 ? base::FormatDuration(report.duration_s) : std::string(),
                  EndWords(run, report, options)}));
   if (report.progress_source == "output") {
-    add(Phrase::kProgress, std::string(Text(Phrase::kFromOutput, language)));
+    add(Phrase::kSteps,
+        language == Language::kChinese ? "读自训练的输出" : "read from the training's output");
   }
   return lines;
 }

@@ -16,8 +16,6 @@ constexpr std::array<Row, kPhraseCount> kTexts = {{
     {"host", "主机"},
     {"started", "开始"},
     {"duration", "时长"},
-    {"epochs and steps", "轮次与步"},
-    {"read from the training's output", "读自训练的输出"},
     {"ended", "结束"},
     {"no end was recorded", "没有结束记录"},
     {"exit code", "退出码"},

@@ -20,8 +20,6 @@ enum class Phrase : uint8_t {
   kHost,
   kStarted,
   kDuration,
-  kProgress,
-  kFromOutput,
   kEnded,
   kNoEnd,
   kExitCode,
