@@ -188,7 +188,7 @@ class LogEngineFile : public TextSink, public PayloadSink, public LineSink {
   LineKind* FindKind(std::string_view text, Source& source, const Skeleton& skeleton) {
     LineKind* kind = shared_.plans.Find(skeleton.hash);
     if (kind == nullptr) {
-      kind = shared_.plans.Add(skeleton.hash, MakePlan(text, ReadLinePrefix(text), skeleton));
+      kind = shared_.plans.Learn(skeleton.hash, text, skeleton);
     }
     if (kind->plan->columns) {
       source.columns = ReadColumns(text.substr(ReadLinePrefix(text).message));

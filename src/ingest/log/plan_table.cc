@@ -1,11 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ingest/log/plan_table.h"
 
+#include <algorithm>
+#include <array>
 #include <utility>
+
+#include "ingest/log/events.h"
 
 namespace epochmeter::ingest::log {
 namespace {
 constexpr size_t kFirstKinds = 4096;
+
+// Whether a line has a word that a record would have.
+bool MayBeRecord(std::string_view text) {
+  constexpr size_t kMostBytes = 1024;
+  constexpr auto kWords = std::to_array<std::string_view>(
+      {"epoch", "step", "iter", "loss", "batch", "it/s", "s/it", "update", "round", "episode",
+       "eval", "val", "train", "acc", "lr", "轮", "损失", "步"});
+  std::array<char, kMostBytes> lower;  // NOLINT: filled as far as it is read
+  const size_t size = std::min(text.size(), kMostBytes);
+  std::transform(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(size), lower.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c | 0x20) : c; });
+  const std::string_view all(lower.data(), size);
+  return std::any_of(kWords.begin(), kWords.end(), [all](std::string_view word) {
+    return all.find(word) != std::string_view::npos;
+  });
+}
 }  // namespace
 
 PlanTable::PlanTable() : kinds_(kFirstKinds), mask_(kFirstKinds - 1) {}
@@ -18,8 +38,20 @@ LineKind* PlanTable::Add(uint64_t hash, LinePlan plan) {
     kept_hashes_.push_back(hash);
   } else {
     added = Alike(plan);
+    ++others_;
   }
   return Insert({.hash = hash, .plan = added, .stamp = {}});
+}
+
+LineKind* PlanTable::Learn(uint64_t hash, std::string_view text, const Skeleton& skeleton) {
+  const bool flood = others_ >= kFlood && others_ / 8 > kept_.size();
+  const bool full = kept_.size() == kMostKept;
+  if (full || (flood && !MayBeRecord(text))) {
+    LinePlan remark;
+    remark.events = EventReader::MayMatter(text);
+    return Add(hash, std::move(remark));
+  }
+  return Add(hash, MakePlan(text, ReadLinePrefix(text), skeleton));
 }
 
 // A plan that says the same of a line that is no record. A kind that finds no room is none.

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "ingest/log/line_plan.h"
@@ -36,10 +37,15 @@ class PlanTable {
     }
   }
   LineKind* Add(uint64_t hash, LinePlan plan);
+  // Adds what MakePlan says of the first line of a kind. In a log of free text without end only of
+  // lines with a word that records have; of the others no more is asked than whether they may be
+  // events.
+  LineKind* Learn(uint64_t hash, std::string_view text, const Skeleton& skeleton);
 
  private:
   static constexpr size_t kMostPlans = 128 * 1024;
   static constexpr size_t kMostKept = 16 * 1024;
+  static constexpr uint64_t kFlood = 64 * 1024;  // kinds that are no records
   LineKind* Insert(const LineKind& kind);
   const LinePlan* Alike(const LinePlan& plan);
   void Grow();
@@ -48,6 +54,7 @@ class PlanTable {
   std::vector<LineKind> kinds_;
   size_t mask_;
   size_t count_ = 0;
+  uint64_t others_ = 0;  // kinds that are no records, also those forgotten
   std::deque<LinePlan> kept_;
   std::vector<uint64_t> kept_hashes_;
   std::array<std::unique_ptr<LinePlan>, 64> alike_;  // of lines that are no records, by their flags

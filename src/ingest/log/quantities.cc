@@ -33,13 +33,13 @@ constexpr std::array<uint64_t, 9> kIntegerPowers = {1,      10,      100,      1
                                                     100000, 1000000, 10000000, 100000000};
 
 // How many of eight bytes, from the lowest on, are digits.
-int LeadingDigits(uint64_t bytes) {
+inline int LeadingDigits(uint64_t bytes) {
   const uint64_t high = (bytes + 0x4646'4646'4646'4646U) | (bytes - 0x3030'3030'3030'3030U);
   return std::countr_zero(high & 0x8080'8080'8080'8080U) / 8;
 }
 
 // The number that eight digits write, the first one in the lowest byte.
-uint64_t EightDigits(uint64_t bytes) {
+inline uint64_t EightDigits(uint64_t bytes) {
   bytes -= 0x3030'3030'3030'3030U;
   bytes = bytes * 10 + (bytes >> 8);  // pairs, in every second byte
   constexpr uint64_t kMask = 0x0000'00FF'0000'00FFU;
@@ -49,13 +49,13 @@ uint64_t EightDigits(uint64_t bytes) {
 }
 
 // What `count` digits at the begin of eight bytes write; 1 to 8 of them.
-uint64_t SomeDigits(uint64_t bytes, int count) {
+inline uint64_t SomeDigits(uint64_t bytes, int count) {
   // Zeros in front of fewer digits.
   if (count < 8) bytes = bytes << (64 - 8 * count) | (0x3030'3030'3030'3030U >> (8 * count));
   return EightDigits(bytes);
 }
 
-uint64_t LoadEight(const char* at) {
+inline uint64_t LoadEight(const char* at) {
   uint64_t bytes = 0;
   std::memcpy(&bytes, at, sizeof bytes);
   return bytes;
@@ -80,7 +80,7 @@ const char* TakeDigits(const char* at, const char* end, uint64_t* mantissa) {
 // Most numbers: up to seven digits on each side of a point, and more text behind. A size of 0 when
 // it is not that.
 constexpr size_t kCommonBytes = 24;  // that may be looked at
-NumberScan ScanCommon(const char* begin) {
+inline NumberScan ScanCommon(const char* begin) {
   const char* at = begin;
   const bool negative = *at == '-';
   if (negative) ++at;
