@@ -11,27 +11,27 @@ NAMES = ["ppdet_ppyoloe.log", "custom_traceback_end.log", "custom_utf16.log", "w
          "keras2_bars.log", "zero_nccl_info.log"]
 
 
-def read(paths, threads):
+def read(tmp_path, paths, threads):
     done = subprocess.run([BINARY, "log", *map(str, paths), "--json", "--threads", str(threads)],
-                          capture_output=True, text=True, timeout=60, env=clean_env())
+                          capture_output=True, text=True, timeout=60, env=clean_env(tmp_path), cwd=tmp_path)
     return done.returncode, done.stdout
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_two_threads_tell_what_one_tells(name):
-    code, one = read([LOGS / name], 1)
+def test_two_threads_tell_what_one_tells(tmp_path, name):
+    code, one = read(tmp_path, [LOGS / name], 1)
     assert code == 0 and json.loads(one)["data"]["lines"] > 0
-    assert read([LOGS / name], 2) == (0, one)
+    assert read(tmp_path, [LOGS / name], 2) == (0, one)
 
 
-def test_several_logs_of_one_job_are_read_alike():
+def test_several_logs_of_one_job_are_read_alike(tmp_path):
     paths = [LOGS / name for name in NAMES]
-    code, one = read(paths, 1)
+    code, one = read(tmp_path, paths, 1)
     assert code == 0 and json.loads(one)["data"]["records"] > 0
-    assert read(paths, 2) == (0, one)
+    assert read(tmp_path, paths, 2) == (0, one)
 
 
 @pytest.mark.parametrize("threads", ["0", "3", "two"])
-def test_other_numbers_of_threads_are_refused(threads):
-    code, printed = read([LOGS / NAMES[0]], threads)
+def test_other_numbers_of_threads_are_refused(tmp_path, threads):
+    code, printed = read(tmp_path, [LOGS / NAMES[0]], threads)
     assert code == 2 and "threads" in printed
