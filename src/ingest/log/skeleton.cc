@@ -15,6 +15,9 @@ namespace {
 
 constexpr size_t kBlock = 64;
 
+// Into functions for one processor, so that they use what it has.
+#define EPM_INLINE __attribute__((always_inline)) inline
+
 // One bit a byte of a block.
 struct Classes {
   uint64_t digit = 0, point = 0, exponent = 0, sign = 0, space = 0, word = 0;
@@ -101,14 +104,33 @@ struct Avx2 {
     return classes;
   }
 };
+
+#define EPM_AVX512 \
+  __attribute__((target("avx512f,avx512bw,avx512vl,avx512vbmi,avx512vbmi2,bmi,bmi2,popcnt")))
+EPM_AVX512 inline Classes ClassifyAvx512(__m512i text) {
+  const __m512i lower = _mm512_or_si512(text, _mm512_set1_epi8(0x20));
+  const __m512i digit = _mm512_sub_epi8(text, _mm512_set1_epi8('0'));
+  const __m512i letter = _mm512_sub_epi8(lower, _mm512_set1_epi8('a'));
+  Classes classes;
+  classes.digit = _mm512_cmplt_epu8_mask(digit, _mm512_set1_epi8(10));
+  classes.point = _mm512_cmpeq_epi8_mask(text, _mm512_set1_epi8('.'));
+  classes.exponent = _mm512_cmpeq_epi8_mask(lower, _mm512_set1_epi8('e'));
+  classes.sign = _mm512_cmpeq_epi8_mask(text, _mm512_set1_epi8('-')) |
+                 _mm512_cmpeq_epi8_mask(text, _mm512_set1_epi8('+'));
+  classes.space = _mm512_cmpeq_epi8_mask(text, _mm512_set1_epi8(' '));
+  classes.word = _mm512_cmplt_epu8_mask(letter, _mm512_set1_epi8(26)) |
+                 _mm512_cmpeq_epi8_mask(text, _mm512_set1_epi8('_')) |
+                 _mm512_cmpeq_epi8_mask(text, _mm512_set1_epi8('@'));
+  return classes;
+}
 #endif
 
-uint64_t Mix(uint64_t a, uint64_t b) {
+EPM_INLINE uint64_t Mix(uint64_t a, uint64_t b) {
   const auto product = static_cast<unsigned __int128>(a) * b;
   return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
 }
 
-uint64_t Load(const char* bytes) {
+EPM_INLINE uint64_t Load(const char* bytes) {
   uint64_t word = 0;
   std::memcpy(&word, bytes, sizeof word);
   return word;
@@ -124,8 +146,22 @@ constexpr char kNumberMark = 1;    // no text has it
 // pieces.
 using KeptText = std::array<char, kKept + 2 * kBlock + 2 * kCopy>;
 
-uint64_t HashPiece(uint64_t hash, const char* at) {
+EPM_INLINE uint64_t HashPiece(uint64_t hash, const char* at) {
   return Mix(hash ^ Load(at), kSecretA ^ Load(at + sizeof(uint64_t)));
+}
+
+// The whole pieces; what is left is moved to the begin. Returns its end.
+EPM_INLINE char* HashWhole(uint64_t* hash, char* begin, const char* end) {
+  const char* piece = begin;
+  for (; end - piece >= kCopy; piece += kCopy) *hash = HashPiece(*hash, piece);
+  std::memmove(begin, piece, kCopy);
+  return begin + (end - piece);
+}
+
+EPM_INLINE uint64_t HashRest(uint64_t hash, const char* begin, char* end) {
+  std::memset(end, 0, kCopy);
+  for (const char* piece = begin; piece < end; piece += kCopy) hash = HashPiece(hash, piece);
+  return Mix(hash ^ kSecretB, kSecretA ^ static_cast<uint64_t>((end - begin) % kCopy));
 }
 
 // What the block before says about the first byte of the next one.
@@ -139,7 +175,7 @@ struct BlockMasks {
 };
 
 // `last` is the last valid bit; bits above are 0 in all classes.
-__attribute__((always_inline)) inline BlockMasks Resolve(const Classes& of, Carry* carry) {
+EPM_INLINE BlockMasks Resolve(const Classes& of, Carry* carry) {
   const auto behind = [](uint64_t mask, bool first) {
     return mask << 1 | static_cast<uint64_t>(first);
   };
@@ -179,7 +215,7 @@ __attribute__((always_inline)) inline BlockMasks Resolve(const Classes& of, Carr
 // costs more.
 constexpr int kAtOnce = 4;
 
-inline uint32_t AddNumbers(uint64_t starts, uint32_t at, uint32_t numbers, Skeleton* skeleton) {
+EPM_INLINE uint32_t AddNumbers(uint64_t starts, uint32_t at, uint32_t numbers, Skeleton* skeleton) {
   const auto count = static_cast<uint32_t>(std::popcount(starts));
   if (numbers + count + kAtOnce > Skeleton::kMostNumbers) {
     for (; starts != 0 && numbers < Skeleton::kMostNumbers; starts &= starts - 1) {
@@ -198,7 +234,7 @@ inline uint32_t AddNumbers(uint64_t starts, uint32_t at, uint32_t numbers, Skele
 
 // Stretches of a block that are kept; a mark stands before one behind a number, as something else
 // is kept there or the line ends. Reads up to kCopy bytes behind the block; returns the new end.
-inline char* AddKept(const char* block, uint64_t kept, uint64_t behind_number, char* out) {
+EPM_INLINE char* AddKept(const char* block, uint64_t kept, uint64_t behind_number, char* out) {
   uint64_t begins = kept & ~(kept << 1), ends = ~kept & (kept << 1);
   while (begins != 0) {
     for (int i = 0; i < kAtOnce; ++i) {
@@ -220,7 +256,7 @@ inline char* AddKept(const char* block, uint64_t kept, uint64_t behind_number, c
 }
 
 template <class Processor>
-__attribute__((always_inline)) inline void Read(std::string_view text, Skeleton* skeleton) {
+EPM_INLINE void Read(std::string_view text, Skeleton* skeleton) {
   KeptText kept_text;  // NOLINT: filled as far as it is read
   char* out = kept_text.data();
   uint64_t hash = kSecretB;
@@ -245,31 +281,81 @@ __attribute__((always_inline)) inline void Read(std::string_view text, Skeleton*
     uint64_t kept = ~masks.dropped;
     if (size < kBlock) kept &= (uint64_t{1} << size) - 1;
     out = AddKept(block, kept, behind_number, out);
-    if (out - kept_text.data() < kKept) continue;
-    const char* piece = kept_text.data();
-    for (; out - piece >= kCopy; piece += kCopy) hash = HashPiece(hash, piece);
-    std::memmove(kept_text.data(), piece, kCopy);
-    out = kept_text.data() + (out - piece);
+    if (out - kept_text.data() >= kKept) out = HashWhole(&hash, kept_text.data(), out);
   }
   *out = kNumberMark;
-  out += in_number;
-  std::memset(out, 0, kCopy);
-  for (const char* piece = kept_text.data(); piece < out; piece += kCopy) {
-    hash = HashPiece(hash, piece);
-  }
-  const auto rest = static_cast<uint64_t>(out - kept_text.data());
-  skeleton->hash = Mix(hash ^ kSecretB, kSecretA ^ rest);
+  skeleton->hash = HashRest(hash, kept_text.data(), out + in_number);
   skeleton->numbers = numbers;
 }
 
 #ifdef __x86_64__
 EPM_AVX2 void ReadAvx2(std::string_view text, Skeleton* skeleton) { Read<Avx2>(text, skeleton); }
+
+// With masks as g++ 12 takes the forms without for uninitialized.
+EPM_AVX512 inline __m512i WidenAvx512(__m128i bytes) {
+  return _mm512_maskz_cvtepu8_epi32(0xffff, bytes);
+}
+
+// As AddNumbers, all of a block at once: at most every second byte begins one.
+EPM_AVX512 inline uint32_t AddNumbersAvx512(uint64_t starts, uint32_t at, uint32_t numbers,
+                                            Skeleton* skeleton) {
+  if (numbers + kBlock / 2 > Skeleton::kMostNumbers) {
+    return AddNumbers(starts, at, numbers, skeleton);
+  }
+  alignas(kBlock) static constexpr std::array<char, kBlock> kPlaces = [] {
+    std::array<char, kBlock> places{};
+    for (size_t i = 0; i < kBlock; ++i) places[i] = static_cast<char>(i);
+    return places;
+  }();
+  const auto count = static_cast<uint32_t>(std::popcount(starts));
+  const __m512i places = _mm512_maskz_compress_epi8(starts, _mm512_load_si512(kPlaces.data()));
+  const __m512i base = _mm512_set1_epi32(static_cast<int>(at));
+  uint32_t* const out = skeleton->begin.data() + numbers;
+  const __m512i first = WidenAvx512(_mm512_maskz_extracti32x4_epi32(0xf, places, 0));
+  _mm512_storeu_si512(out, _mm512_add_epi32(first, base));
+  if (count > kBlock / 4) {
+    const __m512i second = WidenAvx512(_mm512_maskz_extracti32x4_epi32(0xf, places, 1));
+    _mm512_storeu_si512(out + kBlock / 4, _mm512_add_epi32(second, base));
+  }
+  return numbers + count;
+}
+
+// As Read; the processor itself puts together what is kept.
+EPM_AVX512 void ReadAvx512(std::string_view text, Skeleton* skeleton) {
+  KeptText kept_text;  // NOLINT: filled as far as it is read
+  char* out = kept_text.data();
+  uint64_t hash = kSecretB;
+  uint32_t numbers = 0;
+  Carry carry;
+  uint64_t in_number = 0;
+  for (size_t at = 0; at < text.size(); at += kBlock) {
+    const size_t left = text.size() - at;
+    const uint64_t valid = left < kBlock ? (uint64_t{1} << left) - 1 : ~uint64_t{0};
+    const __m512i block = _mm512_maskz_loadu_epi8(valid, text.data() + at);
+    const BlockMasks masks = Resolve(ClassifyAvx512(block), &carry);
+    const uint64_t starts = masks.number & ~(masks.number << 1 | in_number);
+    in_number = masks.number >> 63;
+    numbers = AddNumbersAvx512(starts, static_cast<uint32_t>(at), numbers, skeleton);
+    const uint64_t kept = (~masks.dropped | starts) & valid;
+    const __m512i marked = _mm512_mask_blend_epi8(starts, block, _mm512_set1_epi8(kNumberMark));
+    _mm512_storeu_si512(out, _mm512_maskz_compress_epi8(kept, marked));
+    out += std::popcount(kept);
+    if (out - kept_text.data() >= kKept) out = HashWhole(&hash, kept_text.data(), out);
+  }
+  skeleton->hash = HashRest(hash, kept_text.data(), out);
+  skeleton->numbers = numbers;
+}
 #endif
 
 }  // namespace
 
 void ReadSkeleton(std::string_view text, Skeleton* skeleton) {
 #ifdef __x86_64__
+  static const bool avx512 = __builtin_cpu_supports("avx512vbmi2") &&
+                             __builtin_cpu_supports("avx512vbmi") &&
+                             __builtin_cpu_supports("avx512bw") &&
+                             __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("bmi2");
+  if (avx512) return ReadAvx512(text, skeleton);
   static const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi") &&
                            __builtin_cpu_supports("bmi2");
   if (avx2) return ReadAvx2(text, skeleton);
