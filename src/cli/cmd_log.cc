@@ -36,7 +36,7 @@ constexpr FlagSpec kFlags[] = {
     Switch("ecs", "records and events as Elastic Common Schema, one document a line"),
     Switch("normalize", "records as [LEVEL] time - Step N, Loss=N, Time=Ns, GPU_Mem=NGB"),
     Switch("emit-regex", "patterns for SageMaker, Katib and Python that find this log's values"),
-    Switch("follow", "wait for what is still being written, and print each record"),
+    Switch("follow", "read on what is still written, through rotation, and print each record"),
     {.name = "join",
      .value_name = "RUN",
      .help = "with -o NAME.emr: a recording of the same job that the log's steps go into"},
@@ -173,14 +173,16 @@ const Command kLogCommand = {
     .name = "log",
     .summary = "what a training's own output tells: progress, speed, loss, failures",
     .usage =
-        "[flags] FILE|FOLDER|-...\n\n"
+        "[flags] FILE|FOLDER|PATTERN|-...\n\n"
         "Reads the logs of any training without being told their format. Several files are those\n"
-        "of one job (workerlog.0, workerlog.1, ...): they are told apart by rank and name, and "
-        "their\n"
-        "rows come in the order of time where all records have one.",
+        "of one job (workerlog.0, workerlog.1, ...): they are told apart by rank and name, and\n"
+        "their rows come in the order of time where all records have one. Those that a rotation\n"
+        "made (train.log, train.log.1, train.log.2.gz) are one log. Folders are read with all\n"
+        "below them but for what is no log; gzip and zstd are known by their bytes.",
     .examples =
         "  epochmeter log train.log\n"
         "  epochmeter log log/workerlog.* --json\n"
+        "  epochmeter log --follow train.log\n"
         "  kubectl logs -f train-0 | epochmeter log --follow -\n"
         "  epochmeter log train.log -f csv -o train.csv\n"
         "  epochmeter log train.log -o train.emr && epochmeter report train.emr\n",

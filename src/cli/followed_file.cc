@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <utility>
 #include <vector>
@@ -19,7 +20,7 @@
 namespace epochmeter::cli {
 namespace {
 
-constexpr size_t kReadBytes = size_t{1} << 18;
+constexpr size_t kReadBytes = size_t{1} << 16;
 constexpr size_t kKnownBytes = 4096;  // of the end of what was read
 constexpr size_t kLeastKnownBytes = 32;
 constexpr size_t kMostHeld = size_t{1} << 20;
@@ -83,27 +84,18 @@ std::vector<std::string> Siblings(const std::string& path) {
 }  // namespace
 
 FollowedFile::FollowedFile(std::string path, FollowSink& sink, uint64_t lines)
-    : path_(std::move(path)), sink_(sink), lines_(lines), buffer_(kReadBytes, '\0') {}
+    : path_(std::move(path)), sink_(sink), lines_(lines) {}
 
 size_t FollowedFile::Look(int64_t t_ns, size_t most_bytes) {
   LookAtName(t_ns);
-  if (!now_) Advance(t_ns);
-  if (!now_) return 0;
+  if (!now_ && !Advance(t_ns)) return 0;
   LookForTruncation();
   size_t got = Read(*now_, t_ns, most_bytes);
-  if (got < most_bytes) Advance(t_ns);
-  got += ReadLate(t_ns, most_bytes);
-  return got;
+  while (got < most_bytes && Advance(t_ns)) got += Read(*now_, t_ns, most_bytes - got);
+  return got + ReadLate(t_ns, most_bytes);
 }
 
-void FollowedFile::End(int64_t t_ns, size_t most_bytes) {
-  size_t got = Look(t_ns, most_bytes);
-  while (now_ && !next_.empty() && got < most_bytes) {
-    EndText(*now_);
-    now_ = std::move(next_.front());
-    next_.pop_front();
-    got += Read(*now_, t_ns, most_bytes);
-  }
+void FollowedFile::End() {
   for (Text& text : late_) GiveLate(text, true);
   if (now_) EndText(*now_);
 }
@@ -172,10 +164,11 @@ bool FollowedFile::ReadCopy(const Text& text) {
     if (!fd.ok() || SizeOf(*fd) < text.offset) continue;
     if (!Holds(fd->get(), text.last, text.offset)) continue;
     uint64_t offset = text.offset;
+    std::array<char, kReadBytes> buffer;
     for (;;) {
-      const ssize_t got = ReadAt(fd->get(), buffer_.data(), buffer_.size(), offset);
+      const ssize_t got = ReadAt(fd->get(), buffer.data(), buffer.size(), offset);
       if (got <= 0) return true;
-      text.unpacker->Feed(std::string_view(buffer_).substr(0, static_cast<size_t>(got)));
+      text.unpacker->Feed({buffer.data(), static_cast<size_t>(got)});
       offset += static_cast<uint64_t>(got);
     }
   }
@@ -183,12 +176,13 @@ bool FollowedFile::ReadCopy(const Text& text) {
 }
 
 size_t FollowedFile::Read(Text& text, int64_t t_ns, size_t most_bytes) {
+  std::array<char, kReadBytes> buffer;
   size_t sum = 0;
   while (sum < most_bytes) {
-    const ssize_t got = ReadAt(text.fd.get(), buffer_.data(), buffer_.size(), text.offset);
+    const ssize_t got = ReadAt(text.fd.get(), buffer.data(), buffer.size(), text.offset);
     if (got < 0) TellOnce(base::SystemError("cannot read", path_, errno).Message());
     if (got <= 0) break;
-    const std::string_view bytes = std::string_view(buffer_).substr(0, static_cast<size_t>(got));
+    const std::string_view bytes(buffer.data(), static_cast<size_t>(got));
     text.offset += bytes.size();
     text.fed_ns = t_ns;
     Remember(bytes, &text.last);
@@ -199,23 +193,22 @@ size_t FollowedFile::Read(Text& text, int64_t t_ns, size_t most_bytes) {
 }
 
 // To the next file, once the one that had the name before has all its text.
-void FollowedFile::Advance(int64_t t_ns) {
-  if (next_.empty()) return;
-  if (!now_) {
-    now_ = std::move(next_.front());
-    next_.pop_front();
-    return;
+bool FollowedFile::Advance(int64_t t_ns) {
+  if (next_.empty()) return false;
+  if (now_) {
+    if (!hurry_ && next_.size() == 1 && SizeOf(next_.front().fd) == 0) return false;
+    if (!moved_ns_) moved_ns_ = t_ns;
+    const bool quiet = t_ns - now_->fed_ns >= kQuietNs || t_ns - *moved_ns_ >= kMostQuietNs;
+    if (!quiet && !hurry_) return false;
+    moved_ns_.reset();
+    EndText(*now_);
+    now_->until_ns = t_ns + kLateNs;
+    late_.push_back(std::move(*now_));
+    Tell("is a new file now");
   }
-  if (next_.size() == 1 && SizeOf(next_.front().fd) == 0) return;
-  if (!moved_ns_) moved_ns_ = t_ns;
-  if (t_ns - now_->fed_ns < kQuietNs && t_ns - *moved_ns_ < kMostQuietNs) return;
-  moved_ns_.reset();
-  EndText(*now_);
-  now_->until_ns = t_ns + kLateNs;
-  late_.push_back(std::move(*now_));
   now_ = std::move(next_.front());
   next_.pop_front();
-  Tell("is a new file now");
+  return true;
 }
 
 size_t FollowedFile::ReadLate(int64_t t_ns, size_t most_bytes) {

@@ -40,8 +40,10 @@ class FollowedFile {
   // Opens what has the name now, and reads what is new: `most_bytes`, or some more. How much it
   // was. `t_ns` is CLOCK_MONOTONIC here and below.
   size_t Look(int64_t t_ns, size_t most_bytes);
-  // The last look: what is held back goes out, too.
-  void End(int64_t t_ns, size_t most_bytes);
+  // There will be few more looks: none waits for what may still come to an old file.
+  void Hurry() { hurry_ = true; }
+  // After the last look: what is held back goes out.
+  void End();
 
   // Of the file that is read; -1: none.
   int fd() const { return now_ ? now_->fd.get() : -1; }
@@ -66,7 +68,7 @@ class FollowedFile {
   void LookForTruncation();
   bool ReadCopy(const Text& text);
   size_t Read(Text& text, int64_t t_ns, size_t most_bytes);
-  void Advance(int64_t t_ns);
+  bool Advance(int64_t t_ns);
   size_t ReadLate(int64_t t_ns, size_t most_bytes);
   void GiveLate(Text& text, bool all);
   void Give(std::string_view bytes);
@@ -83,11 +85,11 @@ class FollowedFile {
   std::deque<Text> late_;
   bool late_read_ = false;  // what is read is of a late file
   bool open_line_ = false;
+  bool hurry_ = false;
   uint64_t lines_ = 0;
   std::optional<int64_t> moved_ns_;    // since when the next file has text
   std::optional<int64_t> missing_ns_;  // since when no file has the name
   std::string told_;                   // what is in the way
-  std::string buffer_;
 };
 
 }  // namespace epochmeter::cli

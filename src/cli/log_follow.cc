@@ -35,12 +35,15 @@ constexpr size_t kPipeBytes = size_t{1} << 18;
 // few changes in containers. A look takes microseconds.
 constexpr int kLeastWaitMs = 10;
 constexpr int kMostWaitMs = 100;
+// New files are looked for each second, and where that takes long less often.
 constexpr int64_t kFindPeriodNs = base::kNsPerSecond;
+constexpr int64_t kFindShare = 200;
 // A log that is quiet for so long has said what it had to say for now; where it stopped within a
 // line, which is how a buffer that is full looks, a little later.
 constexpr int64_t kQuietNs = 200 * base::kNsPerMs;
 constexpr int64_t kMostQuietNs = 600 * base::kNsPerMs;
-constexpr int64_t kEndNs = 2 * base::kNsPerSecond;
+// What was written before the end was asked for is read as long as this.
+constexpr int64_t kEndNs = 5 * base::kNsPerSecond;
 
 // The first of the signals that ask to end; the second does as if nothing were here.
 class EndSignals {
@@ -68,6 +71,14 @@ class EndSignals {
   bool came_ = false;
 };
 
+// Each file that is followed has a descriptor.
+void AllowManyFiles() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 // A log that is followed.
 class Followed : public FollowSink {
  public:
@@ -94,14 +105,16 @@ class LogFollower::Impl {
 
   base::Result<> Run(LogFinder* finder, const std::vector<std::string>& words,
                      const std::vector<LogInput>& inputs) {
+    AllowManyFiles();
     for (size_t i = 0; i < inputs.size() && !ended_; ++i) EPM_TRY(Add(inputs[i], files_[i]));
     if (inputs.empty()) SayAtOnce("epochmeter: no file is there yet; waiting for one");
-    int64_t found_ns = base::MonotonicNs();
+    int64_t find_ns = base::MonotonicNs() + kFindPeriodNs;
     while (!ended_) {
       const int64_t now_ns = base::MonotonicNs();
-      if (finder->open() && now_ns - found_ns >= kFindPeriodNs) {
+      if (finder->open() && now_ns >= find_ns) {
         EPM_TRY(AddNew(finder, words));
-        found_ns = now_ns;
+        const int64_t end_ns = base::MonotonicNs();
+        find_ns = end_ns + std::max(kFindPeriodNs, kFindShare * (end_ns - now_ns));
       }
       const size_t got = LookAtAll(now_ns);
       const bool paused = TellPause(now_ns);
@@ -256,11 +269,16 @@ class LogFollower::Impl {
 
   base::Result<> End() {
     const int64_t begin_ns = base::MonotonicNs();
-    while (LookAtAll(begin_ns) >= kBatchBytes && base::MonotonicNs() - begin_ns < kEndNs) {
-      if (!AfterBatch()) break;
+    for (const auto& log : logs_) {
+      if (log->file_ != nullptr) log->file_->Hurry();
+    }
+    while (LookAtAll(begin_ns) >= kBatchBytes && AfterBatch()) {
+      if (base::MonotonicNs() - begin_ns < kEndNs) continue;
+      SayAtOnce("epochmeter: asked to end while there was more to read; the rest is left out");
+      break;
     }
     for (const auto& log : logs_) {
-      if (log->file_ != nullptr) log->file_->End(begin_ns, kBatchBytes);
+      if (log->file_ != nullptr) log->file_->End();
       log->text_.Close();
     }
     return {};

@@ -7,8 +7,14 @@
 #include <utility>
 
 #include "base/strings.h"
+#include "ingest/log/file_head.h"
 
 namespace epochmeter::cli {
+namespace {
+
+constexpr size_t kTellingBytes = 1024;
+
+}  // namespace
 
 void LogText::Survey(const std::string& first, const std::string& last) {
   const auto is_file = [](const std::string& path) {
@@ -30,7 +36,20 @@ base::Result<> LogText::Read(const std::string& path, const std::function<bool()
   if (places_.empty()) first_line_ = lines;
   places_.push_back({path.substr(path.rfind('/') + 1), lines - first_line_ + 1});
   EPM_ASSIGN(LogPart part, LogPart::Open(path));
-  base::Result<> done = part.Read([this](std::string_view text) { Give(text); }, going_on);
+  bool begun = false, strange = false;
+  const auto take = [&](std::string_view text) {
+    if (!std::exchange(begun, true)) {
+      strange = text.size() >= kTellingBytes &&
+                ingest::log::KindOfHead(text) == ingest::log::HeadKind::kBinary;
+    }
+    Give(text);
+  };
+  base::Result<> done = part.Read(take, going_on);
+  if (strange) {
+    warnings->push_back(
+        (path == "-" ? "stdin" : path) +
+        " begins with bytes that are no text; what was found in it may mean nothing");
+  }
   warnings->insert(warnings->end(), part.warnings().begin(), part.warnings().end());
   return done;
 }

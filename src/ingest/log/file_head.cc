@@ -49,11 +49,10 @@ constexpr std::string_view kNoLogEndings[] = {
     ".ipynb", ".c", ".cc", ".cpp", ".cu", ".h", ".hpp", ".patch", ".diff", ".lock", ".pid"};
 
 // Little or big endian, mostly characters of one byte: every other byte is NUL.
-bool LooksLikeUtf16(std::string_view head) {
-  if (base::StartsWith(head, "\xff\xfe") || base::StartsWith(head, "\xfe\xff")) return true;
+bool LooksLikeUtf16(std::string_view bytes) {
   size_t nuls[2] = {0, 0};
-  for (size_t i = 0; i < head.size(); ++i) nuls[i % 2] += head[i] == '\0' ? 1 : 0;
-  const size_t pairs = head.size() / 2;
+  for (size_t i = 0; i < bytes.size(); ++i) nuls[i % 2] += bytes[i] == '\0' ? 1 : 0;
+  const size_t pairs = bytes.size() / 2;
   const size_t most = std::max(nuls[0], nuls[1]), least = std::min(nuls[0], nuls[1]);
   return pairs >= 8 && most * 2 > pairs && least * 50 < pairs;
 }
@@ -70,10 +69,16 @@ HeadKind KindOfHead(std::string_view head) {
   for (const Magic& magic : kMagics) {
     if (base::StartsWith(head, magic.bytes)) return magic.kind;
   }
-  const auto strange = static_cast<size_t>(std::count_if(head.begin(), head.end(), IsNoText));
-  if (strange * 20 <= head.size() || LooksLikeUtf16(head)) return HeadKind::kText;
+  if (base::StartsWith(head, "\xff\xfe") || base::StartsWith(head, "\xfe\xff") || IsText(head)) {
+    return HeadKind::kText;
+  }
   const bool nuls = std::all_of(head.begin(), head.end(), [](char c) { return c == '\0'; });
   return nuls ? HeadKind::kNuls : HeadKind::kBinary;
+}
+
+bool IsText(std::string_view bytes) {
+  const auto strange = static_cast<size_t>(std::count_if(bytes.begin(), bytes.end(), IsNoText));
+  return strange * 20 <= bytes.size() || LooksLikeUtf16(bytes);
 }
 
 bool NamesNoLog(std::string_view name) {

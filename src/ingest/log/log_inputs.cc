@@ -52,7 +52,7 @@ HeadKind KindOfFile(const base::UniqueFd& fd) {
   const off_t last = std::max<off_t>(0, info.st_size - static_cast<off_t>(kHeadBytes));
   std::string end = BytesAt(fd.get(), last);
   end.erase(0, end.find_first_not_of('\0'));
-  return !end.empty() && KindOfHead(end) == HeadKind::kText ? HeadKind::kText : kind;
+  return !end.empty() && IsText(end) ? HeadKind::kText : kind;
 }
 
 const char* WhyNoLog(HeadKind kind) {
@@ -83,8 +83,8 @@ bool HasNoText(const base::UniqueFd& fd) {
   struct stat info {};
   if (::fstat(fd.get(), &info) != 0) return false;
   const off_t last = std::max<off_t>(0, info.st_size - static_cast<off_t>(kHeadBytes));
-  for (const off_t at : {off_t{0}, last / 4, last / 2, last / 4 * 3, last}) {
-    if (KindOfHead(BytesAt(fd.get(), at)) == HeadKind::kText) return false;
+  for (const off_t at : {last / 4, last / 2, last / 4 * 3, last}) {
+    if (at > 0 && IsText(BytesAt(fd.get(), at))) return false;
   }
   return true;
 }
@@ -194,7 +194,8 @@ void LogFinder::AddPattern(const std::string& word, std::vector<std::string>* pa
 // What a folder or a pattern gave: logs only.
 void LogFinder::AddFound(const std::string& path, const std::string& word,
                          std::vector<std::string>* paths) {
-  if (!IsRegular(path)) return;
+  if (!IsRegular(path) || known_.contains(path)) return;
+  known_.insert(path);
   if (NamesNoLog(path)) return LeaveOut(word, path, "by their ending");
   const auto fd = base::OpenFile(path, O_RDONLY | O_NONBLOCK);
   if (!fd.ok()) return Tell(base::SystemError(kCannotRead, path, fd.error().code));
@@ -233,8 +234,8 @@ std::vector<LogInput> LogFinder::Join(const std::vector<std::string>& paths) {
   for (LogParts& log : JoinRotated(paths, IsRegular)) {
     const std::string& newest = log.paths.back();
     const auto rotated = ReadRotatedName(newest);
-    // A log that is followed was rotated meanwhile: who follows it has read this.
-    if (rotated && logs_.contains(rotated->base)) continue;
+    // A log that was given is rotated meanwhile: who follows it has this, and reads the next.
+    if (logs_.contains(newest) || (rotated && logs_.contains(rotated->base))) continue;
     LogInput input{.name = newest, .parts = std::move(log.paths)};
     struct stat info {};
     input.there = ::stat(PathOf(input.name).c_str(), &info) == 0;

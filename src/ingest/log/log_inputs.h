@@ -58,6 +58,7 @@ class LogFinder {
   std::set<FileId> seen_;
   std::set<std::string> named_;  // not there, or nothing that has an identity
   std::set<std::string> logs_;   // given
+  std::set<std::string> known_;  // of folders and patterns: looked at
   std::vector<base::Error> errors_;
   std::set<std::string> failed_;                                                  // paths
   std::map<std::string, std::map<std::string, std::set<std::string>>> left_out_;  // word, why

@@ -173,8 +173,12 @@ TEST_F(LogFinderTest, TakesNoRotatedFileForANewLog) {
   Make("log/train.log");
   LogFinder finder(true);
   EXPECT_EQ(finder.Find({folder_ + "log"}).size(), 1u);
-  Make("log/train.log.1");
+  std::filesystem::rename(folder_ + "log/train.log", folder_ + "log/train.log.1");
+  Make("log/train.log");
+  Make("log/train.log.2");
   EXPECT_THAT(finder.Find({folder_ + "log"}), IsEmpty());
+  // Also where the word is one that names the log itself.
+  EXPECT_THAT(finder.Find({folder_ + "log/train.log", folder_ + "log/*"}), IsEmpty());
 }
 
 }  // namespace
