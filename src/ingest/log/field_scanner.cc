@@ -172,7 +172,7 @@ class Scanner {
     if (TensorValue(lower)) return;
     if (phrase_end_ > phrase_begin_ && (separated_ || WordValueFollows(lower))) {
       // "INFO: Epoch: [0]": a name of its own.
-      if (separated_ && (Peek() == ':' || Peek() == '=') && Peek(1) != Peek()) {
+      if (separated_ && NameEndsHere()) {
         EndPhrase();
         phrase_begin_ = begin;
         phrase_words_.push_back({lower, begin});
@@ -181,6 +181,20 @@ class Scanner {
       }
       if (IsWordNumber(lower)) {
         Emit(begin, at_, FieldForm::kWord);
+        return;
+      }
+      // "train: epoch 0": a name with its number.
+      size_t next = at_;
+      while (next < text_.size() && text_[next] == ' ') ++next;
+      const Role role =
+          next < text_.size() && IsDigit(text_[next]) ? MeaningOf(lower).role : Role::kOther;
+      const LineWord whose = LineWordOf(base::ToLowerAscii(Phrase()));
+      const bool tag = whose == LineWord::kTrain || whose == LineWord::kEval;
+      if (tag && (role == Role::kEpoch || role == Role::kStep || role == Role::kStepInEpoch)) {
+        EndPhrase();
+        phrase_begin_ = begin;
+        phrase_words_.push_back({lower, begin});
+        phrase_end_ = at_;
         return;
       }
       // "mode: train", "place: gpu": a text value; its word may say what kind of line this is.
@@ -224,13 +238,25 @@ class Scanner {
            IsWordByte(text_[at_ - 1]);
   }
 
+  // ':' or '=' follows, and no second one.
+  bool NameEndsHere() const {
+    size_t ahead = 0;
+    while (Peek(ahead) == ' ') ++ahead;
+    const char mark = Peek(ahead);
+    return (mark == ':' || mark == '=') && Peek(ahead + 1) != mark && (ahead == 0 || mark == '=');
+  }
+
   static bool IsLevelWord(std::string_view word) {
     return word == "INFO" || word == "DEBUG" || word == "WARNING" || word == "WARN" ||
            word == "ERROR" || word == "NOTICE";
   }
 
   static bool IsWordNumber(std::string_view lower) {
-    return lower == "nan" || lower == "inf" || lower == "infinity";
+    if (lower == "nan" || lower == "inf" || lower == "infinity") return true;
+    // PaddleOCR fills numbers up to six characters: "nanxxx".
+    return lower.size() <= 6 &&
+           (base::StartsWith(lower, "nanx") || base::StartsWith(lower, "infx")) &&
+           lower.find_first_not_of('x', 3) == std::string_view::npos;
   }
 
   bool WordValueFollows(std::string_view lower) const {
@@ -254,6 +280,7 @@ class Scanner {
   }
 
   void Quote() {
+    after_number_ = false;
     // A quoted value in which a number stands alone: the quotes say nothing.
     ++at_;
     if (phrase_words_.empty() && !separated_) phrase_begin_ = at_;
@@ -320,6 +347,7 @@ class Scanner {
 
   void Open() {
     const char c = Peek();
+    after_number_ = false;
     const bool named = phrase_end_ > phrase_begin_;
     if (c == '{') {
       if (nesting_.size() < kMostNesting)
@@ -353,8 +381,16 @@ class Scanner {
 
   void Close() {
     if (Peek() == '}' && !nesting_.empty()) nesting_.pop_back();
-    if (Peek() == ']' || Peek() == ')') in_bracket_ = false;
+    const bool square = Peek() == ']';
+    if (square || Peek() == ')') in_bracket_ = false;
     ++at_;
+    // "[Loss] 0.5"
+    if (square && !separated_ && phrase_end_ + 1 == at_ && Peek() == ' ' &&
+        (IsDigit(Peek(1)) || Peek(1) == '-' || text_.substr(at_ + 1, 3) == "nan") &&
+        MeaningOf(Phrase()).role == Role::kLoss) {
+      separated_ = true;
+      return;
+    }
     // "[Rank 0] step", "(train) [1]": what stood inside is no name of what follows.
     if (!separated_ || phrase_end_ < at_) EndPhrase();
     list_ = false;

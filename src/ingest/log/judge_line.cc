@@ -34,6 +34,13 @@ class LineJudge {
     for (const auto& word : draft_.scanned.words) {
       if (word.at <= first_figure) See(LineWordOf(word.text), word);
     }
+    // YOLO's validation: "Class Images Targets P R mAP@.5: 100% 350/350".
+    const std::string_view message = draft_.Message();
+    if (message.find("Class") != std::string_view::npos &&
+        message.find("Images") != std::string_view::npos &&
+        message.find("mAP") != std::string_view::npos) {
+      eval_ = true;
+    }
     // The loggers' own names: fairseq's "valid", "train".
     const std::string logger = base::ToLowerAscii(draft_.prefix.logger);
     if (LineWordOf(logger) == LineWord::kEval) eval_ = true;
@@ -154,8 +161,8 @@ class LineJudge {
       return true;
     }
     const bool diff = (text[0] == '+' || text[0] == '-') && text.substr(1, 4) == "    ";
-    if (diff || has("print(") || has("logger.") || has("logging.info(") || has(" HTTP/1.") ||
-        has(".....")) {
+    const bool logs = draft_.Message().find("logger.") != std::string_view::npos;
+    if (diff || has("print(") || logs || has("logging.info(") || has(" HTTP/1.") || has(".....")) {
       return !draft_.plan.bar;
     }
     const size_t comment = text.find(" # ");

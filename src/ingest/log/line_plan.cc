@@ -24,9 +24,10 @@ uint64_t HashText(std::string_view text) {
 class Planner {
  public:
   Planner(std::string_view text, const LinePrefix& prefix, const Skeleton& skeleton)
-      : draft_{.text = text, .prefix = prefix, .skeleton = skeleton} {}
+      : prefix_(prefix), draft_{.text = text, .prefix = prefix_, .skeleton = skeleton} {}
 
   LinePlan Make() {
+    SkipBar();
     draft_.scanned = ScanFields(draft_.text, draft_.prefix.message);
     PlanFields(&draft_);
     PreferLearningRate();
@@ -39,6 +40,25 @@ class Planner {
   }
 
  private:
+  // "  1%|1    | 10/1000 [00:10<16:30, 1.00s/it]{'loss': 0.3}": another message behind a bar whose
+  // line was not ended.
+  void SkipBar() {
+    const std::string_view message = draft_.Message();
+    size_t end = message.find("%|");
+    for (const std::string_view close : {"it/s]", "s/it]"}) {
+      const size_t found = end == std::string_view::npos ? end : message.find(close, end);
+      if (found == std::string_view::npos) continue;
+      const std::string_view rest = message.substr(found + close.size());
+      const bool glued = !rest.empty() && rest[0] != ' ' && rest[0] != ',' && rest[0] != '\r' &&
+                         rest.find_first_of("0123456789") != std::string_view::npos;
+      if (!glued) return;
+      const size_t at = draft_.text.size() - rest.size();
+      const LinePrefix inner = ReadLinePrefix(rest);
+      prefix_.message = at + inner.message;
+      return;
+    }
+  }
+
   // "base_lr: 1e-3 lr: 9e-4": the one that is used.
   void PreferLearningRate() {
     const auto exact = std::find_if(
@@ -102,7 +122,10 @@ class Planner {
     std::string lead;
     const size_t from = std::min(draft_.prefix.message, lead_end);
     for (const char c : draft_.text.substr(from, lead_end - from)) {
-      if ((c >= '0' && c <= '9') || c == ' ') continue;
+      // Numbers and what bars are drawn with.
+      if ((c >= '0' && c <= '9') || std::string_view(" #=>.-*").find(c) != std::string_view::npos) {
+        continue;
+      }
       lead += c;
     }
     draft_.plan.family = Fold(HashText(lead));
@@ -131,6 +154,7 @@ class Planner {
     draft_.plan.columns = counter && names >= 2;
   }
 
+  LinePrefix prefix_;
   LineDraft draft_;
 };
 

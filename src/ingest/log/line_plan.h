@@ -57,8 +57,9 @@ struct LinePlan {
   bool has_eval_values = false;  // figures of an evaluation among others
   bool bare_step = false;        // "[12]" at the begin, as boosting libraries print it
   bool names_loss = false;
-  bool elapsed = false;  // says how long the epoch or the training took so far
-  bool pair = false;     // a counter says of how many
+  bool elapsed = false;        // says how long the epoch or the training took so far
+  bool pair = false;           // a counter says of how many
+  bool pair_in_epoch = false;  // "Epoch: [3][20/312]": of the epoch, whatever else is printed
   bool bar = false;
   bool bar_epoch = false;                          // the bar's own text names an epoch
   bool repeats_best = false;                       // the next line shows the best step once more

@@ -217,7 +217,7 @@ class PrefixReader {
       if (close != std::string_view::npos) end = close + 1;
     }
     if (end - next_ > kMostNameBytes) return false;
-    if (separator_ == ':' && prefix_.message == next_) {  // "INFO:__main__:epochs: 2"
+    if (separator_ == ':' && Peek(next_ - 1) == ':') {  // "INFO:__main__:epochs: 2"
       size_t colon = text_.find(':', next_);
       while (colon < end && IsDigit(Peek(colon + 1))) colon = text_.find(':', colon + 1);
       end = colon < end ? colon + 1 : end;
@@ -236,7 +236,7 @@ class PrefixReader {
     if (prefix_.level == LogLevel::kNone || !prefix_.logger.empty()) return false;
     const std::string_view name = text_.substr(next_, end - next_);
     if (!IsName(name.substr(0, name.find(':')))) return false;
-    if (separator_ == ':' && prefix_.message == next_) return Peek(end) == ':';
+    if (separator_ == ':' && Peek(next_ - 1) == ':') return Peek(end) == ':';
     if (separator_ != '-' && separator_ != '|') return false;
     const size_t at = SkipSpaces(end);
     return Peek(at) == '|' || (Peek(at) == '-' && at != end && Peek(at + 1) == ' ');

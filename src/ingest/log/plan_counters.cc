@@ -49,6 +49,7 @@ class CounterPlanner {
     PlaceBareNumbers();
     PlaceNamedPairs();
     PlacePairs();
+    draft_.plan.pair_in_epoch = PairBehindEpoch();
   }
 
  private:
@@ -95,6 +96,18 @@ class CounterPlanner {
         continue;
       }
       if (!field.key.empty()) continue;
+      // DeepSpeed's timer: "0/40, SamplesPerSec=83.5": epoch and step of the line before.
+      if (pair && i == 0 && i + 1 < draft_.plan.fields.size() &&
+          draft_.plan.fields[i + 1].key == "SamplesPerSec") {
+        continue;
+      }
+      // "[8/100], [10/11], step: 98"
+      if (pair && i == 0 && i + 1 < draft_.plan.fields.size() && draft_.plan.epoch < 0 &&
+          IsBracketedPair(i) && IsBracketedPair(i + 1)) {
+        SetCounter(i, Role::kEpoch);
+        SetCounter(i + 1, Role::kStepInEpoch);
+        continue;
+      }
       // "(0/2)" in front: the rank, of how many.
       const bool in_parentheses = pair && i == 0 && InParentheses();
       if (in_parentheses) continue;
@@ -102,7 +115,8 @@ class CounterPlanner {
         // "39160/50000: episode: 569"
         DropStep();
         SetCounter(i, draft_.plan.epoch < 0 ? Role::kStep : Role::kStepInEpoch);
-      } else if (pair && draft_.plan.step < 0 && draft_.plan.step_in_epoch < 0) {
+      } else if (pair && draft_.plan.step_in_epoch < 0 &&
+                 (draft_.plan.step < 0 || IsBehindEpoch(i))) {
         SetCounter(i, Role::kStepInEpoch);
       } else if (whole && i == 0 && BracketFirst() && draft_.plan.step < 0 &&
                  draft_.plan.epoch < 0) {
@@ -116,6 +130,31 @@ class CounterPlanner {
         SetCounter(i, Role::kStep);  // "100: 3.2, 3.4 avg loss, 0.001 rate"
       }
     }
+  }
+
+  bool IsBracketedPair(size_t index) const {
+    const FieldPlan& field = draft_.plan.fields[index];
+    if (field.form != FieldForm::kPair || !field.key.empty()) return false;
+    size_t begin = draft_.skeleton.begin[field.number];
+    while (begin > 0 && draft_.text[begin - 1] == ' ') --begin;
+    return begin > 0 && draft_.text[begin - 1] == '[';
+  }
+
+  // "Train: 1/3 ( 33%) [0/101 ...", "{| Epoch: 1 (1158/1158) |": the field before is the epoch, or
+  // its share in percent.
+  bool IsBehindEpoch(size_t index) const {
+    const auto at = static_cast<int>(index);
+    const int epoch = draft_.plan.epoch;
+    if (epoch < 0 || at <= epoch) return false;
+    const bool share = at == epoch + 2 && draft_.plan.fields[index - 1].unit == "%";
+    return at == epoch + 1 || share;
+  }
+
+  // "Epoch: [3][20/312]", "Epoch [3][20/312]"
+  bool PairBehindEpoch() const {
+    const int pair = draft_.plan.step_in_epoch;
+    const bool next = draft_.plan.epoch >= 0 && pair == draft_.plan.epoch + 1;
+    return next && IsBracketedPair(static_cast<size_t>(pair));
   }
 
   // The line begins with the pair and a colon.
@@ -143,8 +182,14 @@ class CounterPlanner {
       const FieldPlan& field = draft_.plan.fields[i];
       const std::string name = NormalKey(field.key);
       const bool pair = field.form == FieldForm::kPair && field.role == Role::kOther;
-      if (pair && (name == "i" || (!name.empty() && PercentFollows(i)))) {
-        SetCounter(i, Role::kStep);
+      if (pair && (name == "i" || name == "progress" || (!name.empty() && PercentFollows(i)))) {
+        const bool in_epoch = draft_.plan.epoch >= 0 && !EpochIsFraction();
+        SetCounter(i, in_epoch ? Role::kStepInEpoch : Role::kStep);
+      }
+      const bool loss = std::any_of(draft_.plan.fields.begin(), draft_.plan.fields.end(), IsLoss);
+      if (loss && draft_.plan.epoch < 0 && field.form == FieldForm::kNumber &&
+          (name == "num_epoch" || name == "num_epochs")) {
+        SetCounter(i, Role::kEpoch);
       }
       const bool total = field.form == FieldForm::kNumber && draft_.plan.epoch >= 0 &&
                          (name == "total_step" || name == "total_iter");

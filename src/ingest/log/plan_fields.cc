@@ -175,7 +175,8 @@ class FieldPlanner {
     if (field.form != FieldForm::kPair || slash == std::string::npos) return;
     const Role first = MeaningOf(std::string_view(plan->key).substr(0, slash)).role;
     const Role second = MeaningOf(std::string_view(plan->key).substr(slash + 1)).role;
-    if (!IsCounter(first) || !IsCounter(second) || first == second) return;
+    const bool of = second == Role::kTotalSteps || second == Role::kEpochs;
+    if (!IsCounter(first) || !(of || IsCounter(second)) || first == second) return;
     plan->role = first;
     plan->total_role = second;
   }
@@ -191,8 +192,9 @@ class FieldPlanner {
       const std::string word =
           base::ToLowerAscii(draft_.text.substr(field.begin, field.end - field.begin));
       const bool minus = field.begin > 0 && draft_.text[field.begin - 1] == '-';
-      plan->constant = word == "nan" ? std::numeric_limits<double>::quiet_NaN()
-                                     : (minus ? -1 : 1) * std::numeric_limits<double>::infinity();
+      plan->constant = base::StartsWith(word, "nan")
+                           ? std::numeric_limits<double>::quiet_NaN()
+                           : (minus ? -1 : 1) * std::numeric_limits<double>::infinity();
       return true;
     }
     const auto number = NumberAt(field.begin);

@@ -107,8 +107,9 @@ bool IsName(std::string_view text) {
 }
 
 bool IsPhase(std::string_view name) {
-  constexpr std::array<std::string_view, 6> kPhases = {"train", "valid", "val",
-                                                       "eval",  "test",  "training"};
+  constexpr std::array<std::string_view, 12> kPhases = {"train", "valid",     "val",   "eval",
+                                                        "test",  "training",  "epoch", "step",
+                                                        "iter",  "iteration", "batch", "loss"};
   const auto same = [name](std::string_view phase) {
     if (phase.size() != name.size()) return false;
     for (size_t i = 0; i < name.size(); ++i) {

@@ -72,6 +72,8 @@ void Progress::Impl::Finish() {
   for (auto& [id, stream] : streams_) {
     EndBox(stream);
     Flush(stream);
+    GiveOpenBar(stream);
+    Flush(stream);
     EndBar(stream);
   }
   if (records_ == 0) Decide();

@@ -59,7 +59,7 @@ void Progress::Impl::BarState(Stream& stream, const ProgressLine& line) {
   }
   const bool again = record.step < bar.last || record.total != bar.total ||
                      (own_epoch && epoch != bar.epoch) ||
-                     (!bar.whole && bar.last >= bar.total && Known(epoch) && epoch != bar.epoch);
+                     (bar.last >= bar.total && Known(epoch) && epoch != bar.header_at_last);
   if (again) {
     EndBar(stream);
     bar.total = record.total;
@@ -74,6 +74,7 @@ void Progress::Impl::BarState(Stream& stream, const ProgressLine& line) {
   }
   const bool same = !again && record.step == bar.last;
   bar.last = record.step;
+  bar.header_at_last = epoch;
   const auto read = [&] {
     ReadValues(line, &record);
     if (!own_epoch && Known(stream.header_epoch)) record.header_epoch = stream.header_epoch;
@@ -85,7 +86,13 @@ void Progress::Impl::BarState(Stream& stream, const ProgressLine& line) {
     GiveState(stream, &record);
     return;
   }
+  bar.open_plan = nullptr;
   if (record.step < bar.total) {
+    if (record.step > 0 && plan.tier == Tier::kLoss) {
+      bar.open_plan = &plan;
+      bar.open_place = line.place;
+      bar.open_text.assign(line.text);
+    }
     if (!bar.sure && bar.states.size() < kMostHeld && record.step > 0 && plan.tier == Tier::kLoss) {
       if (same && !bar.states.empty()) bar.states.pop_back();
       read();
@@ -113,10 +120,28 @@ void Progress::Impl::GiveState(Stream& stream, HeldRecord* record) {
   Begin(stream, record);
 }
 
+// The training was ended in the middle of a bar: its last state is what is known of the epoch.
+void Progress::Impl::GiveOpenBar(Stream& stream) {
+  Bar& bar = stream.bar;
+  const LinePlan* plan = std::exchange(bar.open_plan, nullptr);
+  if (plan == nullptr || bar.whole) return;
+  Skeleton skeleton;
+  ReadSkeleton(bar.open_text, &skeleton);
+  HeldRecord record;
+  ReadValues({.place = bar.open_place, .text = bar.open_text, .skeleton = &skeleton, .plan = plan},
+             &record);
+  record.tier = plan->tier;
+  if (!Known(record.epoch) && Known(stream.header_epoch)) {
+    record.header_epoch = stream.header_epoch;
+  }
+  GiveState(stream, &record);
+}
+
 void Progress::Impl::EndBar(Stream& stream) {
   stream.bar.done_epoch =
       stream.bar.last >= stream.bar.total ? stream.bar.epoch : stream.bar.done_epoch;
   stream.bar.states.clear();
+  stream.bar.open_plan = nullptr;
   stream.bar.last = 0;
   stream.bar.total = 0;
 }

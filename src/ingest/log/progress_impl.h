@@ -36,11 +36,15 @@ struct ProgressBar {
   double epoch = std::numeric_limits<double>::quiet_NaN();
   bool whole = false;  // it goes on over epochs: each state is a record
   bool sure = false;   // that it is, or is not
+  double header_at_last = std::numeric_limits<double>::quiet_NaN();
   double header_at_begin = std::numeric_limits<double>::quiet_NaN();
   double done_epoch = std::numeric_limits<double>::quiet_NaN();  // given already
   double done_header = std::numeric_limits<double>::quiet_NaN();
   double done_total = 0;
-  std::vector<HeldRecord> states;  // until it is sure
+  std::vector<HeldRecord> states;       // until it is sure
+  const LinePlan* open_plan = nullptr;  // of the last state, while the bar is not full
+  LinePlace open_place;
+  std::string open_text;
 };
 
 struct ProgressStream {
@@ -118,12 +122,14 @@ class Progress::Impl {
   void Candidate(Stream& stream, const LinePlan& plan);
   static bool GoesOn(const Stream& stream, const HeldRecord& record);
   void Begin(Stream& stream, HeldRecord* record);
+  static bool IsSaidTwice(const Stream& stream, const HeldRecord& record);
   bool MergesWith(const Stream& stream, const HeldRecord& record) const;
   static bool IsEvaluation(const Stream& stream, const LinePlan& plan, const HeldRecord& record);
   void Learn(const Stream& stream, Shape* shape, const LinePlan& plan, const HeldRecord& record);
   static bool GuessMeaning(const Stream& stream, const LinePlan& plan, const HeldRecord& record);
   void BarState(Stream& stream, const ProgressLine& line);
   void GiveState(Stream& stream, HeldRecord* record);
+  void GiveOpenBar(Stream& stream);
   void EndBar(Stream& stream);
   bool IsEpochSummary(Stream& stream, const HeldRecord& record);
   void GiveTrain(Stream& stream, HeldRecord* record);
@@ -159,6 +165,7 @@ class Progress::Impl {
   uint32_t waiting_family_ = 0;
   double waiting_epoch_ = std::numeric_limits<double>::infinity();
   uint32_t header_family_ = 0;  // of records whose epoch stands above them
+  uint32_t step_family_ = 0;    // of the first of
   bool step_level_ = false;     // records of steps were given: those of epochs are summaries
 };
 

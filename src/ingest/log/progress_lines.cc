@@ -89,6 +89,10 @@ bool Progress::Impl::EndsEvalLine(Stream& stream) {
 
 void Progress::Impl::Candidate(Stream& stream, const LinePlan& plan) {
   HeldRecord& record = scratch_;
+  if (IsSaidTwice(stream, record)) {
+    stream.pending.last_line = record.place.line;
+    return;
+  }
   if (evals_.contains(plan.family)) record.kind = RecordKind::kEval;
   if (MergesWith(stream, record)) {
     // "step 0: train loss 4.2, val loss 4.3" next to "iter 0: loss 4.25": an evaluation's.
@@ -116,12 +120,19 @@ void Progress::Impl::Candidate(Stream& stream, const LinePlan& plan) {
   if (record.kind == RecordKind::kTrain && IsEvaluation(stream, plan, record))
     record.kind = RecordKind::kEval;
   const bool steps = plan.has_step || shape.OfSteps();
-  if (record.kind == RecordKind::kTrain && !steps && step_level_) {
+  const bool main = best_ == Tier::kLoss && stream.train_shape == plan.shape;
+  if (record.kind == RecordKind::kTrain && !steps && step_level_ && !main) {
     record.kind = RecordKind::kSummary;
   }
+  if (!step_level_) step_family_ = plan.family;
   step_level_ |= record.kind == RecordKind::kTrain && steps && record.tier >= Tier::kFigures;
   if (record.kind == RecordKind::kSummary && plan.has_step && !plan.sure_summary) {
     record.kind = RecordKind::kTrain;
+  }
+  // "[1] Train-accuracy=0.7" behind "Batch [150] Speed: ...": of the whole epoch.
+  if (record.kind == RecordKind::kTrain && plan.bare_step && step_level_ &&
+      plan.family != step_family_) {
+    record.kind = RecordKind::kSummary;
   }
   if (record.kind == RecordKind::kEval || record.kind == RecordKind::kInference) {
     Give(stream, &record);
@@ -144,6 +155,20 @@ bool Progress::Impl::GoesOn(const Stream& stream, const HeldRecord& record) {
   return !(record.step <= stream.last_step);
 }
 
+// Two handlers wrote the same message, each in its format.
+bool Progress::Impl::IsSaidTwice(const Stream& stream, const HeldRecord& record) {
+  const HeldRecord& before = stream.pending;
+  if (!stream.has_pending || before.plan->shape != record.plan->shape ||
+      record.place.line > before.last_line + 1 || record.place.line == before.place.line ||
+      before.values.size() != record.values.size()) {
+    return false;
+  }
+  return std::equal(before.values.begin(), before.values.end(), record.values.begin(),
+                    [](const HeldRecord::Value& a, const HeldRecord::Value& b) {
+                      return a.number == b.number && a.role == b.role;
+                    });
+}
+
 // Another line of the same logging point: the same numbers under other names.
 bool Progress::Impl::MergesWith(const Stream& stream, const HeldRecord& record) const {
   if (!stream.has_pending || stream.pending.plan->shape == record.plan->shape) return false;
@@ -160,8 +185,8 @@ bool Progress::Impl::IsEvaluation(const Stream& stream, const LinePlan& plan,
   if (stream.train_shape && *stream.train_shape != plan.shape) return true;
   if (Known(record.total) && Known(stream.train_total) && record.total != stream.train_total)
     return true;
-  return Known(record.epoch) && record.epoch == stream.last_seen_epoch &&
-         record.step <= stream.last_seen_step;
+  const double epoch = Known(record.epoch) ? record.epoch : stream.header_epoch;
+  return Known(epoch) && epoch == stream.last_seen_epoch && record.step <= stream.last_seen_step;
 }
 
 // Follows the counters of a shape: whether steps begin again with each epoch.
@@ -173,7 +198,8 @@ void Progress::Impl::Learn(const Stream& stream, Shape* shape, const LinePlan& p
       Known(epoch) && Known(record.step) && Known(shape->last_epoch) && Known(shape->last_step);
   if (Known(record.epoch) && record.epoch == shape->last_epoch) ++shape->repeats;
   if (epoch > shape->last_epoch || record.step > shape->last_step) ++shape->rising;
-  if (both && !shape->meaning_known && epoch > shape->last_epoch) {
+  const bool open = plan.step < 0 || plan.step_in_epoch < 0;
+  if (open && both && !shape->meaning_known && epoch > shape->last_epoch) {
     const bool in_epoch = record.step <= shape->last_step;
     shape->meaning_known = true;
     const bool before = *shape->in_epoch;
@@ -192,7 +218,7 @@ void Progress::Impl::Learn(const Stream& stream, Shape* shape, const LinePlan& p
 bool Progress::Impl::GuessMeaning(const Stream& stream, const LinePlan& plan,
                                   const HeldRecord& record) {
   if (plan.step >= 0) return Known(record.total) && Known(stream.header_epoch);
-  if (!plan.has_epoch) return true;
+  if (!plan.has_epoch || plan.pair_in_epoch) return true;
   double eta = 0, time = 0;
   for (const HeldRecord::Value& value : record.values) {
     if (value.role == Role::kEta && eta == 0) eta = value.value;

@@ -15,7 +15,7 @@ void Progress::Impl::Begin(Stream& stream, HeldRecord* record) {
     record->header_epoch = stream.header_epoch;
   }
   stream.eval = false;
-  stream.last_seen_epoch = record->epoch;
+  stream.last_seen_epoch = Known(record->epoch) ? record->epoch : stream.header_epoch;
   stream.last_seen_step = record->step;
   if (record->tier == Tier::kLoss) {
     stream.train_shape = record->plan->shape;
@@ -139,7 +139,8 @@ void Progress::Impl::Give(Stream& stream, HeldRecord* record) {
     ++eval_records_;
   }
   const Shape* shape = FindShape(record->plan->shape);
-  const std::optional<bool> in_epoch = shape == nullptr ? std::nullopt : shape->in_epoch;
+  const bool both = record->plan->step >= 0 && record->plan->step_in_epoch >= 0;
+  const std::optional<bool> in_epoch = shape == nullptr || both ? std::nullopt : shape->in_epoch;
   GiveRecord(*record, stream.start, in_epoch, &values_, &sink_);
 }
 

@@ -83,6 +83,7 @@ void ReadField(const FieldPlan& field, const ProgressLine& line, HeldRecord* rec
   if (total && !IsWhole(value.number)) value.role = Role::kOther;
   if (field.form != FieldForm::kPair) return;
   AddTotal(field, *line.skeleton, line.text, record);
+  NoteCounter(record->values.back(), record);  // "epoch/iter: 9/2579"
   const bool steps = field.role == Role::kStep || field.role == Role::kStepInEpoch;
   if (steps && std::isnan(record->total)) record->total = record->values.back().number;
 }

@@ -72,6 +72,8 @@ constexpr Entry kNames[] = {
     {"train_iter", Role::kStep},
     {"train_step", Role::kStep},
     {"training_step", Role::kStep},
+    {"训练次数", Role::kStep},
+    {"迭代次数", Role::kStep},
     {"update", Role::kStep},
     {"updates", Role::kStep},
     {"episode", Role::kStep},
@@ -103,6 +105,8 @@ constexpr Entry kNames[] = {
     {"cost", Role::kLoss},
     {"cross_entropy", Role::kLoss},
     {"lm_loss", Role::kLoss},
+    {"batch_loss", Role::kLoss},
+    {"current_cost", Role::kLoss},
     {"loss", Role::kLoss},
     {"objective", Role::kLoss},
     {"objf", Role::kLoss},
@@ -353,8 +357,16 @@ std::optional<Role> CounterOfTwoWords(std::span<const std::string_view> words) {
   if (words.size() == 2 && words[0] == "batch" && Has(kOrdinal, words[1])) {
     return Role::kStepInEpoch;
   }
-  if (words.size() == 3 && words[2] == "step" && Has(kFirst, words[1])) return Role::kStep;
-  if (words.size() != 2 || !(Has(kFirst, words[0]) || words[0] == "iter")) return std::nullopt;
+  if (words.size() == 3 && words[2] == "step" && (words[1] == "iter" || Has(kFirst, words[1])))
+    return Role::kStep;
+  static constexpr std::string_view kLimits[] = {
+      "max",   "num",  "number", "total", "per", "warmup", "skipped", "save",  "eval", "log",
+      "print", "each", "best",   "last",  "min", "decay",  "every",   "accum", "stop", "n"};
+  const bool iteration = words.size() == 2 && (words[1] == "iter" || words[1] == "iteration") &&
+                         !Has(kLimits, words[0]);
+  if (words.size() != 2 || !(Has(kFirst, words[0]) || words[0] == "iter" || iteration)) {
+    return std::nullopt;
+  }
   const std::optional<Role> role = NameRole(words[1]);
   if ((words[0] == "start" || words[0] == "begin") && role != Role::kEpoch) return std::nullopt;
   const bool counter = role == Role::kEpoch || role == Role::kStep || role == Role::kStepInEpoch;
@@ -395,7 +407,7 @@ KeyMeaning MeaningOf(std::string_view key) {
     }
   }
   for (const auto& [prefix, train] : {std::pair{"训练", true}, {"验证", false}, {"测试", false}}) {
-    if (base::StartsWith(name, prefix) && name.size() > 6) {
+    if (base::StartsWith(name, prefix) && name.size() > 6 && !NameRole(name)) {
       KeyMeaning rest = MeaningOf(name.substr(6));
       (train ? rest.train : rest.eval) = true;
       const bool figure = rest.role == Role::kLoss || rest.role == Role::kMetric;

@@ -82,6 +82,7 @@ string_view MessageOf(string_view text) {
 bool IsProse(string_view text) {
   text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
   if (text.size() < 2) return false;
+  if (text.substr(0, 11) == "| WARNING: ") return false;  // fairseq of old
   if (string_view("#>|`\"'").find(text[0]) != string_view::npos) return true;
   if (text[0] == '/' && text[1] == '/') return true;
   return string_view("+-*").find(text[0]) != string_view::npos &&

@@ -38,8 +38,7 @@ bool ReadFp16(const EventLine& line, EventContext& context) {
 // "Gradient overflow.  Skipping step, loss scaler 0 reducing loss scale to 32768.0"
 bool ReadGradient(const EventLine& line, EventContext& context) {
   const string_view text = line.text;
-  if (!Contains(text, "radient overflow detected") &&
-      !Contains(text, "radient overflow.  Skipping") &&
+  if (!Contains(text, "verflow detected") && !Contains(text, "radient overflow.  Skipping") &&
       !Contains(text, "radient overflow. Skipping")) {
     return false;
   }
@@ -65,12 +64,22 @@ bool ReadStop(const EventLine& line, EventContext& context) {
   return true;
 }
 
-bool Read(const EventLine& line, EventContext& context) {
-  return ReadFp16(line, context) || ReadGradient(line, context) || ReadStop(line, context);
+// TensorFlow's estimators: "Model diverged with loss = NaN."
+bool ReadDiverged(const EventLine& line, EventContext& context) {
+  if (!Contains(line.text, "odel diverged with loss = NaN")) return false;
+  LogEvent event = MakeEvent("nan_loss", line);
+  AddText(&event, "loss", "NaN");
+  context.Emit(std::move(event));
+  return true;
 }
 
-constexpr auto kAnchors =
-    std::to_array<string_view>({"OVERFLOW", "radientoverflow", "stoppingtraining"});
+bool Read(const EventLine& line, EventContext& context) {
+  return ReadDiverged(line, context) || ReadFp16(line, context) || ReadGradient(line, context) ||
+         ReadStop(line, context);
+}
+
+constexpr auto kAnchors = std::to_array<string_view>(
+    {"OVERFLOW", "verflowdetected", "radientoverflow", "stoppingtraining", "divergedwithloss"});
 
 }  // namespace
 
