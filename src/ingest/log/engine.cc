@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "ingest/log/columns.h"
 #include "ingest/log/events.h"
+#include "ingest/log/json_block.h"
 #include "ingest/log/line_pipe.h"
 #include "ingest/log/line_prefix.h"
 #include "ingest/log/plan_table.h"
@@ -84,7 +85,8 @@ class LogEngineFile : public TextSink, public PayloadSink, public LineSink {
         index_(index),
         clock_(FactsOf(file)),
         progress_(shared.sink, index),
-        wrappers_(*this, file.rank),
+        blocks_(*this),
+        wrappers_(blocks_, file.rank),
         splitter_(wrappers_),
         decoder_(*this) {}
 
@@ -100,9 +102,12 @@ class LogEngineFile : public TextSink, public PayloadSink, public LineSink {
     decoder_.Finish();
     splitter_.Finish();
     wrappers_.Finish();
+    blocks_.Flush();
     if (shared_.pipe) shared_.pipe->Drain();
     progress_.Finish();
   }
+
+  void FlushBlocks() { blocks_.Flush(); }
 
   void OnText(std::string_view text) override { splitter_.Feed(text); }
 
@@ -217,6 +222,7 @@ class LogEngineFile : public TextSink, public PayloadSink, public LineSink {
   uint32_t index_;
   StampClock clock_;
   Progress progress_;
+  JsonBlock blocks_;
   WrapperReader wrappers_;
   SegmentSplitter splitter_;
   TextDecoder decoder_;
@@ -255,6 +261,7 @@ void LogEngine::Feed(uint32_t file, std::string_view bytes, std::optional<int64_
 }
 
 void LogEngine::Idle() {
+  for (const auto& file : impl_->files) file->FlushBlocks();
   if (impl_->shared.pipe) impl_->shared.pipe->Drain();
   for (const auto& file : impl_->files) file->progress().Idle();
 }
