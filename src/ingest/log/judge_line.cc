@@ -114,7 +114,7 @@ class LineJudge {
 
   void JudgeKind(bool loss, bool own_figure) {
     run_summary_ |= draft_.run_total && (draft_.train_names >= 3 || !draft_.plan.has_step);
-    if (base::StartsWith(draft_.Message(), "Saving dict for global step"))
+    if (draft_.Message().find("Saving dict for global step") != std::string_view::npos)
       eval_ = draft_.eval_counter = true;
     const bool latency = std::any_of(
         draft_.plan.fields.begin(), draft_.plan.fields.end(), [](const FieldPlan& field) {
@@ -150,6 +150,14 @@ class LineJudge {
     return settings >= 2 && !draft_.plan.names_loss;
   }
 
+  // "logger.info(", not the file "logger.py".
+  static bool Calls(std::string_view text, std::string_view object) {
+    const size_t at = text.find(object);
+    if (at == std::string_view::npos) return false;
+    const size_t end = text.find_first_not_of("abcdefghijklmnopqrstuvwxyz_", at + object.size());
+    return end != std::string_view::npos && text[end] == '(';
+  }
+
   // Source code, a diff, a shell's trace, a request to a web server.
   bool IsCode() const {
     const std::string_view text = draft_.text;
@@ -161,7 +169,7 @@ class LineJudge {
       return true;
     }
     const bool diff = (text[0] == '+' || text[0] == '-') && text.substr(1, 4) == "    ";
-    const bool logs = draft_.Message().find("logger.") != std::string_view::npos;
+    const bool logs = Calls(text, "logger.");
     if (diff || has("print(") || logs || has("logging.info(") || has(" HTTP/1.") || has(".....")) {
       return !draft_.plan.bar;
     }
@@ -209,7 +217,7 @@ class LineJudge {
   }
 
   void JudgeBox() {
-    const std::string_view line = base::Trim(draft_.text);
+    const std::string_view line = base::Trim(draft_.Message());
     draft_.plan.box = line.size() > 4 && line.front() == '|' && line.back() == '|' &&
                       draft_.plan.fields.size() == 1 && !draft_.plan.fields[0].key.empty();
     if (draft_.plan.box && draft_.plan.tier == Tier::kNone) draft_.plan.tier = Tier::kExtra;

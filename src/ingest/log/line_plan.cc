@@ -112,7 +112,9 @@ class Planner {
     std::string keys;
     size_t lead_end = draft_.text.size();
     for (size_t i = 0; i < draft_.plan.fields.size(); ++i) {
-      keys += draft_.plan.fields[i].key;
+      for (const char byte : draft_.plan.fields[i].key) {
+        if (byte < '0' || byte > '9') keys += byte;  // "E5 iter"
+      }
       keys += '\x1f';
       if (IsFigure(draft_.plan.fields[i].role) || draft_.plan.fields[i].role == Role::kEvalMetric) {
         lead_end = std::min(lead_end, draft_.key_at[i]);

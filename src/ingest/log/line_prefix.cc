@@ -395,7 +395,19 @@ class PrefixReader {
 
 }  // namespace
 
-LinePrefix ReadLinePrefix(std::string_view text) { return PrefixReader(text).Read(); }
+LinePrefix ReadLinePrefix(std::string_view text) {
+  LinePrefix prefix = PrefixReader(text).Read();
+  if (prefix.message == 0 || prefix.message >= text.size()) return prefix;
+  // A logger's line in another logger's: "2024-05-05 10:00:00 - root - INFO - INFO:tensorflow:..."
+  const LinePrefix inner = PrefixReader(text.substr(prefix.message)).Read();
+  if (inner.message == 0) return prefix;
+  prefix.message += inner.message;
+  const bool fuller = inner.stamp && (inner.stamp->year || !prefix.stamp || !prefix.stamp->year);
+  if (fuller) prefix.stamp = inner.stamp;
+  if (inner.level != LogLevel::kNone) prefix.level = inner.level;
+  if (!inner.logger.empty()) prefix.logger = inner.logger;
+  return prefix;
+}
 
 std::optional<RawStamp> ReadStampLike(std::string_view text, size_t stamp_at) {
   RawStamp stamp;

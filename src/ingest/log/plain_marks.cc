@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <cstddef>
 #include <utility>
 
 namespace epochmeter::ingest::log {
@@ -16,6 +15,10 @@ std::string PlainMarks(std::string_view text) {
   std::string plain(text);
   for (size_t at = 0; at + 2 < plain.size(); ++at) {
     const auto lead = static_cast<unsigned char>(plain[at]);
+    if (lead == 0xC2 && static_cast<unsigned char>(plain[at + 1]) == 0xA0) {  // no-break space
+      plain[at] = plain[at + 1] = ' ';
+      continue;
+    }
     if (lead != 0xE2 && lead != 0xE3 && lead != 0xEF && lead != 0xF0) continue;
     const size_t size = lead == 0xF0 ? 4 : 3;
     const std::string_view bytes = text.substr(at, size);

@@ -37,6 +37,12 @@ class CounterPlanner {
       int* place = field.role == Role::kEpoch  ? &draft_.plan.epoch
                    : field.role == Role::kStep ? &draft_.plan.step
                                                : &draft_.plan.step_in_epoch;
+      // "acc_iter=4879, cur_iter=0/271": of the run, and of the epoch.
+      if (field.role == Role::kStep && field.form == FieldForm::kPair && *place >= 0 &&
+          draft_.plan.epoch >= 0 && draft_.plan.step_in_epoch < 0) {
+        field.role = Role::kStepInEpoch;
+        place = &draft_.plan.step_in_epoch;
+      }
       const bool first = *place < 0;
       if (!first && CounterRank(field.key) >=
                         CounterRank(draft_.plan.fields[static_cast<size_t>(*place)].key)) {
