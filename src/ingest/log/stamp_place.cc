@@ -10,9 +10,9 @@ std::optional<RawStamp> StampPlace::Read(std::string_view text, const Skeleton& 
   if (at_ == At::kBegin) {
     if (auto stamp = ReadStampLike(text, 0)) return stamp;
   }
-  if (at_ == At::kNumber && number_ < skeleton.numbers) {
+  if ((at_ == At::kNumber || at_ == At::kBracket) && number_ < skeleton.numbers) {
     const size_t number = skeleton.begin[number_];
-    const size_t before = bracket_ ? 1 : 0;
+    const size_t before = at_ == At::kBracket ? 1 : 0;
     if (number >= before) {
       if (auto stamp = ReadStampLike(text, number - before)) return stamp;
     }
@@ -33,9 +33,8 @@ void StampPlace::Learn(const LinePrefix& prefix, const Skeleton& skeleton) {
   const auto* end = begin + skeleton.numbers;
   const auto* found = std::lower_bound(begin, end, static_cast<uint32_t>(prefix.stamp_at));
   if (at_ == At::kBegin || found == end || *found > prefix.stamp_at + 1) return;
-  at_ = At::kNumber;
+  at_ = *found > prefix.stamp_at ? At::kBracket : At::kNumber;
   number_ = static_cast<uint16_t>(found - begin);
-  bracket_ = *found > prefix.stamp_at;
 }
 
 }  // namespace epochmeter::ingest::log

@@ -19,13 +19,13 @@ class StampPlace {
   std::optional<RawStamp> Read(std::string_view text, const Skeleton& skeleton);
 
  private:
-  enum class At : uint8_t { kUnknown, kNowhere, kBegin, kNumber, kAnywhere };
+  // kBracket: one byte in front of the number.
+  enum class At : uint8_t { kUnknown, kNowhere, kBegin, kNumber, kBracket, kAnywhere };
   void Learn(const LinePrefix& prefix, const Skeleton& skeleton);
 
   static constexpr uint8_t kMostMisses = 8;
   At at_ = At::kUnknown;
   uint8_t misses_ = 0;
-  bool bracket_ = false;  // one byte in front of the number
   uint16_t number_ = 0;
 };
 

@@ -14,7 +14,16 @@ constexpr size_t kMostToken = 96;
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-bool IsName(char c) { return IsLetter(c) || IsDigit(c) || c == '-' || c == '.' || c == '_'; }
+constexpr std::array<bool, 256> kName = [] {
+  std::array<bool, 256> table{};
+  for (size_t i = 0; i < table.size(); ++i) {
+    const size_t lower = i | 0x20;
+    table[i] = (lower >= 'a' && lower <= 'z') || (i >= '0' && i <= '9') || i == '-' || i == '.' ||
+               i == '_';
+  }
+  return table;
+}();
+bool IsName(char c) { return kName[static_cast<unsigned char>(c)]; }
 
 // Where a run of bytes of a kind that begins at `at` ends.
 template <typename Is>
@@ -148,7 +157,7 @@ WrapperMark ReadRay(std::string_view text) {
 // fraction.
 size_t IsoEnd(std::string_view text, size_t* digits) {
   constexpr std::string_view kForm = "dddd-dd-ddTdd:dd:dd";
-  if (text.size() < kForm.size() + 1) return 0;
+  if (text.size() < kForm.size() + 1 || text[10] != 'T') return 0;
   for (size_t i = 0; i < kForm.size(); ++i) {
     if (kForm[i] == 'd' ? !IsDigit(text[i]) : text[i] != kForm[i]) return 0;
   }
@@ -245,12 +254,13 @@ WrapperMark ReadName(std::string_view text) {
   const size_t end = RunEnd(text, begin, IsName);
   const std::string_view name = text.substr(begin, end - begin);
   if (begin > 0 || name.size() < 2 || (At(text, end) != ':' && At(text, end) != ' ')) return {};
+  const size_t bar = RunEnd(text, end, [](char c) { return c == ' '; });
+  const bool colon = At(text, end) == ':' && EndsOrSpace(text, end + 1);
+  if (!colon && At(text, bar) != '|') return {};
   const bool digit = std::any_of(name.begin(), name.end(), IsDigit);
-  if (At(text, end) == ':' && EndsOrSpace(text, end + 1) && (digit || name == "localhost") &&
-      name.find('_') == std::string_view::npos) {
+  if (colon && (digit || name == "localhost") && name.find('_') == std::string_view::npos) {
     return {.kind = WrapperKind::kHost, .length = BehindSpace(text, end + 1), .source = name};
   }
-  const size_t bar = RunEnd(text, end, [](char c) { return c == ' '; });
   const bool numbered = name.find_first_of("-_") != std::string_view::npos && IsLetter(name[0]);
   if (bar > end && At(text, bar) == '|' && EndsOrSpace(text, bar + 1) && digit && numbered) {
     return {.kind = WrapperKind::kContainer, .length = BehindSpace(text, bar + 1), .source = name};
