@@ -29,7 +29,9 @@ bool IsGlue(char c) { return IsWordByte(c) && static_cast<unsigned char>(c) < 0x
 
 class Scanner {
  public:
-  Scanner(std::string_view text, size_t from) : text_(text), at_(from) { phrase_begin_ = from; }
+  Scanner(std::string_view text, size_t from) : text_(text), from_(from), at_(from) {
+    phrase_begin_ = phrase_end_ = from;
+  }
 
   ScannedLine Run() {
     while (at_ < text_.size() && line_.fields.size() < kMostFields) {
@@ -131,7 +133,7 @@ class Scanner {
     const char c = Peek();
     if (separated_ || phrase_end_ <= phrase_begin_ || (c != ',' && c != '|')) return false;
     if (c == ',' && (text_[at_ - 1] != '\'' && text_[at_ - 1] != '"')) return false;
-    const std::string_view line = base::Trim(text_);
+    const std::string_view line = base::Trim(text_.substr(from_));
     if (c == '|' && (line.front() != '|' || line.back() != '|')) return false;
     size_t next = at_ + 1;
     while (next < text_.size() && text_[next] == ' ') ++next;
@@ -513,6 +515,7 @@ class Scanner {
   }
 
   std::string_view text_;
+  size_t from_;  // behind the line's prefix
   size_t at_;
   ScannedLine line_;
   size_t phrase_begin_ = 0, phrase_end_ = 0;

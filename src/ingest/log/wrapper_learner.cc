@@ -106,7 +106,9 @@ bool WrapperLearner::Proven(WrapperKind kind, bool last) const {
   // One service of docker compose, one task of srun: the same on every line.
   const bool every = names == 1 && seen.lines == lines_ && lines_ >= (last ? 4 : kLeastLines);
   const bool plain = kind == WrapperKind::kIndex && !seen.brackets;
-  if (every && (plain || kind == WrapperKind::kContainer)) return true;
+  const bool machine =
+      kind == WrapperKind::kHost && every && seen.names.front().name.find('-') != std::string::npos;
+  if (every && (plain || machine || kind == WrapperKind::kContainer)) return true;
   if (seen.lines < kLeastMarks || seen.lines * 4 < lines_ * 3) return false;
   if (names * 3 > seen.lines || names == kMostNames) return false;
   const auto varied =
