@@ -43,7 +43,9 @@ class PrefixReader {
     separator_ = '\0';
     const char c = Peek(at), next = Peek(at + 1);
     const bool spaced = next == ' ' || next == '\t' || next == '\0';
-    if (c == '|' || c == ':' || (c == ',' && spaced) || (c == '-' && spaced) ||
+    // "| loss | 0.5 |" is a row of a table.
+    const bool bar = c == '|' && base::Trim(text_).back() != '|';
+    if (bar || c == ':' || (c == ',' && spaced) || (c == '-' && spaced) ||
         (c == '-' && at == end && IsLetter(next))) {
       separator_ = c;
       end = at + 1;

@@ -301,7 +301,7 @@ bool EndsWithAny(std::string_view text, std::initializer_list<std::string_view> 
 Role RoleByRule(const std::string& name, std::span<const std::string_view> words) {
   const auto has = [&words](std::string_view word) { return Has(words, word); };
   const bool loss = EndsWithAny(name, {"loss", "_losses"}) || base::StartsWith(name, "loss") ||
-                    has("loss") || has("xent") || has("损失");
+                    has("loss") || has("xent") || has("objf") || has("损失");
   if (has("eta")) return Role::kEta;
   // BasicSR: "l_pix"
   if (base::StartsWith(name, "l_") && words.size() <= 3 &&
