@@ -18,7 +18,8 @@ using model::LogReport;
 using model::LogShare;
 
 constexpr size_t kMostRows = 16;
-constexpr size_t kNameWidth = 24;
+constexpr size_t kFigureColumns = 64;  // of all other columns
+constexpr size_t kFewestColumns = 12;  // of a name
 
 class RankTable {
  public:
@@ -79,12 +80,17 @@ class RankTable {
   // The end of a long name tells more than its begin.
   std::string Cut(const std::string& path) const {
     std::string name = Plain(path);
-    if (DisplayWidth(name) <= kNameWidth) return name;
-    const size_t slash = name.rfind('/', name.rfind('/') - 1);
-    if (slash != std::string::npos && DisplayWidth(name.substr(slash + 1)) <= kNameWidth) {
-      return name.substr(slash + 1);
+    const std::string_view mark = page_.options().ascii ? "..." : "…";
+    const size_t room = page_.width() > kFigureColumns + kFewestColumns
+                            ? page_.width() - kFigureColumns
+                            : kFewestColumns;
+    if (DisplayWidth(name) <= room) return name;
+    while (!name.empty() && DisplayWidth(name) + DisplayWidth(mark) > room) {
+      size_t next = 1;
+      while (next < name.size() && (static_cast<unsigned char>(name[next]) & 0xC0) == 0x80) ++next;
+      name.erase(0, next);
     }
-    return CutTo(name.substr(name.rfind('/') + 1), kNameWidth, page_.options().ascii);
+    return std::string(mark) + name;
   }
 
   static std::optional<std::string> Whole(const std::optional<double>& number) {

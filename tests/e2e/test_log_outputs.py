@@ -112,7 +112,7 @@ def test_patterns_find_the_values_in_the_log_itself(tool):
     seen = 0
     for name in LOGS:
         document = data(tool, OWN / name)
-        if document["records"] == 0 or "utf16" in name or "gbk" in name:
+        if document["records"] == 0 or any(word in name for word in ("utf16", "gbk", "wrap_")):
             continue
         patterns = json.loads(text(tool, "log", OWN / name, "--emit-regex"))
         lines = (OWN / name).read_bytes().decode(errors="replace").split("\n")

@@ -123,7 +123,7 @@ class LogEngineFile : public TextSink, public PayloadSink, public LineSink {
     Source& source = SourceOf(payload.source);
     LineKind* kind = FindKind(payload.text, source, skeleton);
     const LinePlan* plan = kind->plan;
-    if (shared_.messages) NoteMessage(payload, skeleton, source, *plan);
+    if (shared_.messages) NoteMessage(payload, skeleton, source, kind);
     const bool wanted = plan->events || shared_.events.WantsNext(source.stream);
     if (plan->tier == Tier::kNone && !wanted && !plan->begins_eval && !plan->begins_train &&
         !plan->repeats_best) {
@@ -166,15 +166,19 @@ class LogEngineFile : public TextSink, public PayloadSink, public LineSink {
   };
 
   void NoteMessage(const Payload& payload, const Skeleton& skeleton, const Source& source,
-                   const LinePlan& plan) {
-    const bool record = plan.tier >= Tier::kFigures && !plan.events;
+                   LineKind* kind) {
+    const bool record = kind->plan->tier >= Tier::kFigures && !kind->plan->events;
     if (record || payload.redrawn) return shared_.messages->Pass(payload.line);
-    shared_.messages->Add(skeleton.hash, payload.text,
-                          {.file = index_,
-                           .stream = source.stream,
-                           .line = payload.line,
-                           .rank = payload.rank,
-                           .wall_ns = source.wall_ns});
+    const LinePlace place = {.file = index_,
+                             .stream = source.stream,
+                             .line = payload.line,
+                             .rank = payload.rank,
+                             .wall_ns = source.wall_ns};
+    if (kind->message != TemplateTable::kNotClustered) {
+      shared_.messages->Again(kind->message, place);
+    } else {
+      kind->message = shared_.messages->Add(skeleton.hash, payload.text, place);
+    }
   }
 
   Source& SourceOf(std::string_view name) {

@@ -11,6 +11,7 @@
 
 #include "ingest/log/line_plan.h"
 #include "ingest/log/stamp_place.h"
+#include "ingest/log/templates.h"
 
 namespace epochmeter::ingest::log {
 
@@ -19,6 +20,7 @@ struct LineKind {
   uint64_t hash = 0;
   const LinePlan* plan = nullptr;
   StampPlace stamp;
+  uint32_t message = TemplateTable::kNotClustered;  // its template, once it has one
 };
 
 // Plans of lines that may be records stay where they are as long as the table. Of the others only

@@ -52,8 +52,8 @@ struct TemplateLimits {
   uint32_t most_templates = 10000;
   // New skeletons cost a microsecond: of a log whose every line is another one, only this part of
   // the lines is looked at behind the first ones.
-  uint32_t free_lines = 50000;
-  double most_new_ratio = 0.02;
+  uint32_t free_lines = 20000;
+  double most_new_ratio = 0.005;
 };
 
 class TemplateTable {
