@@ -169,55 +169,65 @@ class Normal : public LogRowWriter {
   explicit Normal(std::ostream& out) : out_(out) {}
 
   void Record(const LogPoint& point, std::string_view /*file*/, std::string_view text) override {
+    Begin("INFO", point.wall_ns, point.stamp);
     if (point.kind == "train") {
-      Line("INFO", point.wall_ns, point.stamp, Training(point));
+      Training(point);
+    } else if (point.kind == "eval") {
+      Words("Eval");
+      for (const LogField& field : point.fields)
+        line_ += fmt::format(", {}={}", field.key, field.text);
     } else {
-      std::string words = point.kind == "eval" ? "Eval" : std::string(base::Trim(text));
-      for (const LogField& field : point.fields) {
-        if (point.kind == "eval") words += fmt::format(", {}={}", field.key, field.text);
-      }
-      Line("INFO", point.wall_ns, point.stamp, words);
+      Words(base::Trim(text));
     }
+    End();
   }
 
   void Event(const LogEventRow& event, std::string_view /*file*/) override {
-    Line(event.bad ? "ERROR" : "WARNING", event.wall_ns, {},
-         fmt::format("{}: {}", event.kind, event.text));
+    Begin(event.bad ? "ERROR" : "WARNING", event.wall_ns, {});
+    Words(fmt::format("{}: {}", event.kind, event.text));
+    End();
   }
 
   base::Result<> Finish() override { return StreamState(out_); }
 
  private:
-  static std::string Number(double number) { return CsvNumber(number); }
-
-  static std::string Training(const LogPoint& point) {
-    std::vector<std::string> parts;
+  void Training(const LogPoint& point) {
+    auto part = [this, first = true](std::string_view name) mutable -> std::string& {
+      line_ += first ? " " : ", ";
+      first = false;
+      return line_ += name;
+    };
     const LogField* step = point.Find("step");
-    const LogField* inner = point.Find("step_in_epoch");
-    if (step != nullptr || inner != nullptr) {
-      parts.push_back("Step " + Number((step != nullptr ? step : inner)->number));
+    if (step == nullptr) step = point.Find("step_in_epoch");
+    if (step != nullptr) part("Step ") += CsvNumber(step->number);
+    if (const LogField* loss = point.Find("loss")) part("Loss=") += loss->text;
+    if (const LogField* time = point.Find("step_time")) {
+      (part("Time=") += CsvNumber(time->value)) += 's';
     }
-    const LogField* loss = point.Find("loss");
-    if (loss != nullptr) parts.push_back("Loss=" + loss->text);
-    const LogField* time = point.Find("step_time");
-    if (time != nullptr) parts.push_back("Time=" + Number(time->value) + "s");
-    const LogField* memory = point.Find("memory");
-    if (memory != nullptr) parts.push_back(fmt::format("GPU_Mem={:.3f}GB", memory->value * 1e-9));
-    return base::Join(parts, ", ");
+    if (const LogField* memory = point.Find("memory")) {
+      part("GPU_Mem=") += fmt::format("{:.3f}GB", memory->value * 1e-9);
+    }
   }
 
-  void Line(std::string_view level, const std::optional<int64_t>& wall_ns, std::string_view stamp,
-            std::string_view words) {
-    out_ << '[' << level << "] ";
+  void Begin(std::string_view level, const std::optional<int64_t>& wall_ns,
+             std::string_view stamp) {
+    ((line_ = '[') += level) += "] ";
     if (wall_ns) {
-      out_ << base::FormatUtc(*wall_ns) << ' ';
+      (line_ += base::FormatUtc(*wall_ns)) += ' ';
     } else if (!stamp.empty()) {
-      out_ << stamp << ' ';
+      (line_ += stamp) += ' ';
     }
-    out_ << '-' << (words.empty() ? "" : " ") << words << '\n';
+    line_ += '-';
   }
+
+  void Words(std::string_view words) {
+    if (!words.empty()) (line_ += ' ') += words;
+  }
+
+  void End() { out_ << (line_ += '\n'); }
 
   std::ostream& out_;
+  std::string line_;
 };
 
 }  // namespace
