@@ -71,6 +71,7 @@ void LogRun::Hold(const LogRecord* record, const StepTiming* timing, const LogEv
 void LogRun::Release() {
   if (!holding_) return;
   holding_ = false;
+  ForgetSums();
   Decide();
   WriteHead();
   for (Held& held : held_) {
@@ -83,6 +84,18 @@ void LogRun::Release() {
     }
   }
   held_.clear();
+}
+
+// What was taken for step times before it was seen to be the time since a start.
+void LogRun::ForgetSums() {
+  const bool sums =
+      std::any_of(held_.begin(), held_.end(), [](const Held& held) { return held.timing.sums; });
+  for (Held& held : held_) {
+    if (!sums || held.timing.sums || held.timing.from != StepTimeFrom::kPrinted) continue;
+    held.timing.step_s.reset();
+    held.timing.from = StepTimeFrom::kUnknown;
+    --held_durations_;
+  }
 }
 
 void LogRun::Decide() {

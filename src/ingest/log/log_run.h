@@ -74,6 +74,7 @@ class LogRun {
 
   void Hold(const LogRecord* record, const StepTiming* timing, const LogEvent* event);
   void Release();
+  void ForgetSums();
   void Decide();
   void WriteHead();
   void DoTrain(const IndexedRecord& record, const StepTiming& timing);

@@ -179,6 +179,12 @@ void LogSummary::AddLoss(const IndexedRecord& record) {
 }
 
 void LogSummary::AddSpeed(const IndexedRecord& record, const StepTiming& timing) {
+  if (timing.sums && !sums_) {
+    sums_ = true;
+    step_trend_ = {};
+    timed_files_.clear();
+    timed_ranks_.clear();
+  }
   if (timing.data_s) data_time_.Add(*timing.data_s, record->place);
   if (timing.step_s && timing.from == StepTimeFrom::kPrinted) {
     step_time_.Add(*timing.step_s, record->place);
@@ -274,7 +280,7 @@ void LogSummary::TakeShares() {
 }
 
 void LogSummary::TakeSpeed() {
-  report_.step_time = step_time_.Take();
+  if (!sums_) report_.step_time = step_time_.Take();
   report_.data_time = data_time_.Take();
   report_.estimated_step_time = report_.step_time ? std::nullopt : estimated_.Take();
   report_.throughput = throughput_.Take();
@@ -287,7 +293,7 @@ void LogSummary::TakeSpeed() {
     most = count;
   }
   report_.step_time_from = StepTimeFromName(from);
-  if (shared_step_s_ > 0) report_.data_share = shared_data_s_ / shared_step_s_;
+  if (shared_step_s_ > 0 && !sums_) report_.data_share = shared_data_s_ / shared_step_s_;
   if (report_.data_time) {
     DataPlaceJudge::Verdict verdict = data_place_.Judge();
     report_.data_time_place = DataPlaceName(verdict.place);

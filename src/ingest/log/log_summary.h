@@ -84,6 +84,7 @@ class LogSummary : public LogSink {
   std::map<uint32_t, Starts> starts_;      // by stream
   model::LogRankRow* rank_row_ = nullptr;  // of the record before
   bool loss_is_part_ = false;
+  bool sums_ = false;  // printed step times are the time since a start
 };
 
 }  // namespace epochmeter::ingest::log

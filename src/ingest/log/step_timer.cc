@@ -85,6 +85,18 @@ bool StepTimer::GoesBack(const Last& last, const IndexedRecord& record) {
   return inner && last.step_in_epoch && *inner < *last.step_in_epoch;
 }
 
+// Step times go up and down. Those that fit between the times of their lines are believed.
+uint32_t StepTimer::RisesOf(const Last& last, double printed_s, const StepTiming& timing) {
+  constexpr double kFits = 1.5, kStampSeconds = 1;
+  if (timing.first || !last.printed_s) return 0;
+  if (timing.interval_s && !timing.new_epoch &&
+      printed_s * timing.steps.value_or(1) <= kFits * *timing.interval_s + kStampSeconds) {
+    return 0;
+  }
+  if (timing.new_epoch || printed_s == *last.printed_s) return last.rises;
+  return printed_s > *last.printed_s ? last.rises + 1 : 0;
+}
+
 void StepTimer::Derive(const Last& last, const IndexedRecord& record, StepTiming* timing) {
   const auto set = [timing](double seconds, StepTimeFrom from) {
     if (!IsTime(seconds)) return false;
@@ -94,7 +106,11 @@ void StepTimer::Derive(const Last& last, const IndexedRecord& record, StepTiming
   };
   if (const auto data = record.Value(Role::kDataTime); data && IsTime(*data)) timing->data_s = data;
   const auto printed = record.Value(Role::kStepTime);
-  if (printed && set(*printed, StepTimeFrom::kPrinted)) return;
+  if (printed && !timing->sums && set(*printed, StepTimeFrom::kPrinted)) return;
+  if (printed && timing->sums && last.printed_s && *printed > *last.printed_s && timing->steps &&
+      set((*printed - *last.printed_s) / *timing->steps, StepTimeFrom::kElapsed)) {
+    return;
+  }
   const auto interval = record.Value(Role::kIntervalTime);
   if (interval && timing->steps && set(*interval / *timing->steps, StepTimeFrom::kInterval)) return;
   const auto elapsed = record.Value(Role::kElapsed);
@@ -128,6 +144,9 @@ StepTiming StepTimer::Next(const IndexedRecord& record) {
       timing.interval_s = static_cast<double>(*record->place.wall_ns - *before.wall_ns) * 1e-9;
     }
   }
+  const auto printed = record.Value(Role::kStepTime);
+  const uint32_t rises = printed ? RisesOf(before, *printed, timing) : before.rises;
+  timing.sums = before.sums || rises >= kRisesOfSums;
   Derive(timing.first ? kNothing : before, record, &timing);
   if (found_ != last_.end()) {
     found_->second = {.start = record->start,
@@ -135,6 +154,9 @@ StepTiming StepTimer::Next(const IndexedRecord& record) {
                       .step = ExactStep(record),
                       .step_in_epoch = record.Number(Role::kStepInEpoch),
                       .elapsed_s = record.Value(Role::kElapsed),
+                      .printed_s = printed,
+                      .rises = rises,
+                      .sums = timing.sums,
                       .wall_ns = record->place.wall_ns};
   }
   return timing;

@@ -26,6 +26,9 @@ struct StepTiming {
   bool first = true;       // of its stream or start
   bool goes_back = false;  // its step is lower than that of the record before it
   bool new_epoch = false;
+  // What is printed as step time only ever rises: it is the time since a start, also in the records
+  // before this one, which said otherwise.
+  bool sums = false;
 };
 
 // What a record counts with, as whole as it was printed.
@@ -41,14 +44,18 @@ class StepTimer {
  private:
   struct Last {
     uint32_t start = 0;
-    std::optional<double> epoch, step, step_in_epoch, elapsed_s;
+    std::optional<double> epoch, step, step_in_epoch, elapsed_s, printed_s;
+    uint32_t rises = 0;  // of the printed step time, in a row
+    bool sums = false;
     std::optional<int64_t> wall_ns;
   };
   static std::optional<double> StepsSince(const Last& last, const IndexedRecord& record);
   static bool GoesBack(const Last& last, const IndexedRecord& record);
+  static uint32_t RisesOf(const Last& last, double printed_s, const StepTiming& timing);
   static void Derive(const Last& last, const IndexedRecord& record, StepTiming* timing);
 
   // By stream and rank; kMostStreams at most, then the rest have no record before them.
+  static constexpr uint32_t kRisesOfSums = 24;
   static constexpr size_t kMostStreams = 4096;
   using Key = std::pair<uint32_t, int32_t>;
   std::map<Key, Last> last_;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 
 #include "ingest/log/data_place.h"
 #include "ingest/log/record_test_util.h"
@@ -42,6 +43,34 @@ TEST(StepTimer, AnElapsedTimeIsNoStepTimeButItsDifferencesAre) {
   EXPECT_FALSE(after.step_s.has_value());
   EXPECT_TRUE(after.new_epoch);
   EXPECT_FALSE(after.goes_back);
+}
+
+// 40 records whose "time" is `printed_s` of the record's number, `wall_s` apart.
+StepTiming LastOf(const std::function<double(int)>& printed_s, double wall_s) {
+  StepTimer timer;
+  StepTiming timing;
+  for (int i = 1; i <= 40; ++i) {
+    FedRecord record(static_cast<uint64_t>(i));
+    record.With(Role::kStep, "step", i).With(Role::kStepTime, "time", printed_s(i));
+    if (wall_s > 0) record.At(1000 + i * wall_s);
+    timing = timer.Next(record.record());
+  }
+  return timing;
+}
+
+TEST(StepTimer, AStepTimeThatOnlyRisesIsTheTimeSinceTheStart) {
+  for (const double wall_s : {0.0, 2.5}) {
+    const StepTiming timing = LastOf([](int i) { return 20 + 2.5 * i; }, wall_s);
+    EXPECT_TRUE(timing.sums);
+    EXPECT_EQ(timing.from, StepTimeFrom::kElapsed);
+    EXPECT_DOUBLE_EQ(timing.step_s.value(), 2.5);
+  }
+}
+
+TEST(StepTimer, StepTimesThatSwingOrFitTheClockAreBelieved) {
+  EXPECT_FALSE(LastOf([](int i) { return 1 + 0.1 * i - (i % 9 == 0 ? 1 : 0); }, 0).sums);
+  EXPECT_FALSE(LastOf([](int i) { return 1 + 0.1 * i; }, 5).sums);
+  EXPECT_FALSE(LastOf([](int) { return 0.5; }, 0).sums);
 }
 
 TEST(StepTimer, StepsGoOnOverAnEpochWhoseLengthIsPrinted) {
