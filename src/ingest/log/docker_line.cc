@@ -77,24 +77,26 @@ size_t ReadString(std::string_view text, size_t at, std::string& out) {
   }
 }
 
-// The text of `"key":"text"` in the rest of the object.
+// The text of `"key":"text"` in the rest of the object, with or without a space.
 std::string_view PlainField(std::string_view rest, std::string_view key) {
   const size_t at = rest.find(key);
   if (at == std::string_view::npos) return {};
-  const size_t begin = at + key.size();
-  const size_t end = rest.find('"', begin);
+  size_t begin = at + key.size();
+  while (begin < rest.size() && rest[begin] == ' ') ++begin;
+  if (begin == rest.size() || rest[begin] != '"') return {};
+  const size_t end = rest.find('"', ++begin);
   return end == std::string_view::npos ? std::string_view() : rest.substr(begin, end - begin);
 }
 
 }  // namespace
 
 bool ReadDockerLine(std::string_view text, DockerLine& line) {
-  constexpr size_t kFirst = 8;  // behind {"log":"
-  const size_t end = ReadString(text, kFirst, line.log);
+  const size_t first = text[7] == ' ' ? 9 : 8;  // behind {"log":"
+  const size_t end = ReadString(text, first, line.log);
   if (end == 0 || text.back() != '}') return false;
   const std::string_view rest = text.substr(end);
-  const std::string_view stream = PlainField(rest, "\"stream\":\"");
-  line.time = PlainField(rest, "\"time\":\"");
+  const std::string_view stream = PlainField(rest, "\"stream\":");
+  line.time = PlainField(rest, "\"time\":");
   line.error_stream = stream == "stderr";
   return !stream.empty() && !line.time.empty();
 }

@@ -14,8 +14,10 @@ struct DockerLine {
 };
 
 inline bool LooksLikeDockerLine(std::string_view text) {
-  constexpr std::string_view kBegin = "{\"log\":\"";
-  return text.substr(0, kBegin.size()) == kBegin;
+  // {"log":" or {"log": "
+  constexpr std::string_view kBegin = "{\"log\":";
+  return text.size() > 9 && text.substr(0, kBegin.size()) == kBegin &&
+         (text[7] == '"' || (text[7] == ' ' && text[8] == '"'));
 }
 
 // False when the text is not whole or not of this form; `line` is then not meant.

@@ -108,7 +108,8 @@ WrapperMark ReadRankTag(std::string_view text) {
       {{"rank", false}, {"default", true}, {"trainer", true}, {"worker", true}, {"actor", true}}};
   for (const Role& role : kRoles) {
     if (text.substr(1, role.name.size()) != role.name) continue;
-    const size_t digits = 1 + role.name.size();
+    size_t digits = 1 + role.name.size();
+    if (text.substr(digits, 2) == ": ") digits += 2;  // "[rank: 0] " of Lightning
     const size_t end = RunEnd(text, digits, IsDigit);
     if (end == digits || At(text, end) != ']') return {};
     WrapperMark mark{.kind = WrapperKind::kRankTag,
