@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/check.h"
@@ -17,6 +18,15 @@ std::string JsonNumber(double value) {
 }
 
 std::string JsonQuote(std::string_view text) {
+  const bool plain = std::all_of(text.begin(), text.end(), [](char c) {
+    return c >= 0x20 && c < 0x7F && c != '"' && c != '\\';
+  });
+  if (plain) {
+    std::string quoted;
+    quoted.reserve(text.size() + 2);
+    ((quoted += '"') += text) += '"';
+    return quoted;
+  }
   const std::string clean = ToValidUtf8(text);
   std::string out = "\"";
   for (const char c : clean) {
