@@ -39,16 +39,10 @@ OutputProgress::OutputProgress(model::Registry& registry, model::Sink& sink, con
       steps_(registry, gate_,
              {.arrival_of =
                   [this](const ingest::log::LinePlace& place) {
-                    return streams_.at(place.file).arrivals.At(place);
+                    return by_file_.at(place.file)->arrivals.At(place);
                   },
               .resumed = resumed}),
-      engine_(std::make_unique<ingest::log::LogEngine>(steps_)) {
-  for (size_t i = 0; i < streams_.size(); ++i) {
-    ingest::log::LogFile file;
-    file.name = kNames[i];
-    streams_[i].file = engine_->Open(file);
-  }
-}
+      engine_(std::make_unique<ingest::log::LogEngine>(steps_)) {}
 
 void OutputProgress::Take(const CaptureHeader& header, std::string_view bytes) {
   if (engine_ == nullptr || header.stream < 1 || header.stream > streams_.size()) return;
@@ -95,8 +89,14 @@ void OutputProgress::Read(int64_t t_ns, std::string_view bytes, Stream* stream) 
 
 // The engine's wall time is our clock: it only hands it back, with what was printed then.
 void OutputProgress::Feed(int64_t t_ns, std::string_view bytes, Stream* stream) {
+  if (!stream->file) {
+    ingest::log::LogFile file;
+    file.name = kNames.at(static_cast<size_t>(stream - streams_.data()));
+    stream->file = engine_->Open(file);
+    by_file_.push_back(stream);
+  }
   const int64_t fed_ns = stream->arrivals.Add(t_ns, bytes);
-  engine_->Feed(stream->file, bytes, fed_ns);
+  engine_->Feed(*stream->file, bytes, fed_ns);
 }
 
 void OutputProgress::Skip(std::string_view bytes, Stream* stream) {

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -64,9 +65,9 @@ class OutputProgress {
     std::vector<model::Record> held_;
   };
   struct Stream {
-    uint32_t file = 0;
-    std::string begun;      // of a line whose end has not come
-    bool skipping = false;  // up to the next line end: something before it is missing
+    std::optional<uint32_t> file;  // of the engine, once there is output
+    std::string begun;             // of a line whose end has not come
+    bool skipping = false;         // up to the next line end: something before it is missing
     LineArrivals arrivals;
   };
 
@@ -83,6 +84,7 @@ class OutputProgress {
   OutputSteps steps_;
   std::unique_ptr<ingest::log::LogEngine> engine_;  // null once a client tells
   std::array<Stream, 3> streams_;                   // stdout, stderr, both in one
+  std::vector<const Stream*> by_file_;
   int64_t idle_at_ns_ = std::numeric_limits<int64_t>::max();
   int64_t open_at_ns_ = std::numeric_limits<int64_t>::max();
   int64_t cpu_left_ns_ = kBurstCpuNs, last_ns_ = 0;

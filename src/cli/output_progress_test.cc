@@ -158,6 +158,20 @@ TEST(OutputProgress, TakesTheStreamThatTellsTheLoss) {
   EXPECT_EQ(with_loss, 30U);
 }
 
+TEST(OutputProgress, TakesALinePerEpochForItsEnd) {
+  Printed printed;
+  for (int epoch = 0; epoch < 4; ++epoch) {
+    printed.At(1000 + 500 * epoch, fmt::format("epoch {}: train_loss=0.{}1 val_loss=0.{}5\n", epoch,
+                                               9 - epoch, 9 - epoch));
+  }
+  const auto run = printed.Run();
+  EXPECT_TRUE(run.steps.empty());
+  const auto ends = Of(run, EventKind::kEpochEnd);
+  ASSERT_EQ(ends.size(), 4U);
+  EXPECT_EQ(ends[3]->t_ns, 2500 * kMs);
+  EXPECT_NEAR(*ends[3]->Number("duration_s"), 0.5, 1e-9);
+}
+
 TEST(OutputProgress, TakesAStepToldTwiceOnce) {
   Printed printed;
   int64_t t_ms = 1000;

@@ -158,6 +158,15 @@ void OutputSteps::Train(const LogRecord& record, int64_t t_ns, Training* trainin
   if (takes_memory_) WriteMemory(indexed, t_ns);
 }
 
+// Of the epoch whose first line this is, or whose only one: by what it prints, not before the end
+// of what came before.
+int64_t OutputSteps::BeginOf(const IndexedRecord& record, std::optional<double> duration_s,
+                             int64_t t_ns, const Training& training) {
+  if (!duration_s && training.after_ns > 0) return training.after_ns;
+  if (!duration_s) duration_s = record.Value(Role::kEpochTime);
+  return std::max(training.after_ns, t_ns - NsOf(duration_s.value_or(0)));
+}
+
 // A line that says that the training went on.
 void OutputSteps::Follow(const IndexedRecord& record, const StepCounter::Move& move, int64_t t_ns,
                          Training* training) {
@@ -166,7 +175,7 @@ void OutputSteps::Follow(const IndexedRecord& record, const StepCounter::Move& m
   Stretch stretch{.steps = move.steps};
   if (!move.new_epoch && !training->evaluated && timing.interval_s) {
     stretch.duration_s = timing.interval_s;
-  } else if (printed_s) {
+  } else if (printed_s && move.steps > 0) {
     stretch.duration_s = *printed_s * static_cast<double>(move.steps);
   }
   if (stretch.duration_s && timing.data_s) {
@@ -180,8 +189,7 @@ void OutputSteps::Follow(const IndexedRecord& record, const StepCounter::Move& m
       training->open = 1;
     }
     CloseEpoch(move.ended_steps, training);
-    training->begin_ns = std::max(training->after_ns, t_ns - NsOf(stretch.duration_s.value_or(0)));
-    if (!stretch.duration_s && training->after_ns > 0) training->begin_ns = training->after_ns;
+    training->begin_ns = BeginOf(record, stretch.duration_s, t_ns, *training);
     if (move.begins && !(options_.resumed && !training->begun)) Begin(record, *training);
     const bool told_before = options_.resumed && !training->begun;
     training->begun = true;

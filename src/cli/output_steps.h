@@ -68,6 +68,8 @@ class OutputSteps : public ingest::log::LogSink {
 
   Training* TrainingOf(const ingest::log::LogRecord& record);
   static PrintedCounters CountersOf(const ingest::log::IndexedRecord& record, Training* training);
+  static int64_t BeginOf(const ingest::log::IndexedRecord& record, std::optional<double> duration_s,
+                         int64_t t_ns, const Training& training);
   void Train(const ingest::log::LogRecord& record, int64_t t_ns, Training* training);
   void Follow(const ingest::log::IndexedRecord& record, const StepCounter::Move& move, int64_t t_ns,
               Training* training);
