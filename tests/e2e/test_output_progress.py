@@ -4,11 +4,13 @@ import importlib.util
 import json
 import os
 import pty
+import signal
 import subprocess
 import threading
+import time
 
 import pytest
-from conftest import BINARY, PROGRAMS, ROOT, Tool, python
+from conftest import BINARY, PROGRAMS, ROOT, Tool, find_helper, python
 
 TENSORFLOW = ROOT / ".venv-tf" / "bin" / "python"
 needs_paddle = pytest.mark.skipif(importlib.util.find_spec("paddle") is None, reason="paddle is not installed")
@@ -118,6 +120,20 @@ def test_a_training_that_fails_leaves_its_epoch_open_and_says_why(tool):
     failures = [event for event in tool.export_jsonl() if event.get("event") == "exception"]
     assert [failure["fields"]["source"] for failure in failures] == ["output"]
     assert "broken sample" in failures[0]["fields"]["message"]
+
+
+def test_a_recorder_that_is_killed_costs_no_epoch(tool):
+    # Longer than the first recorder holds steps back, and than the second needs to come up.
+    run = tool.start(*LOOP, 60, 3, 1, 0.03, flags=["--no-hooks"])
+    time.sleep(3)
+    os.kill(find_helper(run.pid, "epm-recorder"), signal.SIGKILL)
+    _, said = run.communicate(timeout=60)
+    assert run.returncode == 0, said.decode()
+    told = Told(tool)
+    assert [row["epoch"] for row in told.rows] == [1, 2, 3]
+    assert told.complete == [True] * 3
+    assert told.steps[0] == told.steps[2] == 60
+    assert 20 < told.steps[1] <= 60  # those that were printed while no recorder was there are not known
 
 
 def test_nothing_is_looked_for_where_it_is_not_wanted(tmp_path):
