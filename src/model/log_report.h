@@ -6,11 +6,11 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
-#include <variant>
 #include <vector>
 
 #include "model/finding.h"
+#include "model/log_events.h"
+#include "model/log_messages.h"
 #include "model/log_point.h"
 #include "model/message.h"
 
@@ -30,42 +30,6 @@ struct LogSpread {
 struct LogTrend {
   std::string name;  // the key as printed, "loss"
   std::vector<double> means;
-};
-
-using LogNumber = std::variant<int64_t, double, std::string>;
-using LogNumbers = std::vector<std::pair<std::string, LogNumber>>;
-
-// Events of one kind that say the same, whatever their numbers.
-struct LogMessageRow {
-  std::string text;  // of the first
-  uint64_t count = 0;
-  uint32_t file = 0;  // of the first
-  uint64_t line = 0, last_line = 0;
-  LogNumbers numbers;  // of the first
-};
-
-struct LogEventRow {
-  std::string kind;  // "oom_gpu"
-  uint64_t count = 0;
-  uint32_t file = 0;            // of the first
-  std::vector<uint64_t> lines;  // the first twelve
-  std::optional<int32_t> rank;
-  std::optional<int64_t> wall_ns;
-  std::string text;
-  LogNumbers numbers;                   // of the first
-  std::vector<LogMessageRow> messages;  // the most frequent first
-  uint64_t last_line = 0;               // of the last
-  bool bad = false;                     // it ended or spoiled the training
-};
-
-// What went wrong first, and what only followed.
-struct LogCause {
-  std::string kind, text;
-  uint32_t file = 0;
-  uint64_t line = 0;
-  std::optional<int32_t> rank;
-  Message why;
-  std::string confidence;  // "high", "medium", "low"
 };
 
 // A kind of line with its keys as printed.
@@ -96,49 +60,6 @@ struct LogRankRow : LogShare {
   std::string first_bad;  // kind
   uint32_t first_bad_file = 0;
   uint64_t first_bad_line = 0;
-};
-
-// Lines that say the same, whatever their numbers; none of them a record.
-struct LogTemplate {
-  std::string text;     // "Found an invalid box: id *"
-  std::string example;  // the first one, cut
-  std::string alarm;    // "error", "warning", "hint", "none"
-  uint64_t count = 0;
-  uint32_t file = 0;  // of the first
-  uint64_t line = 0, last_line = 0;
-  std::optional<int64_t> wall_ns;  // of the first, or of the last line before it that has a time
-  std::vector<uint32_t> counts;    // in each of LogMessages::stretches
-};
-
-// Where equally many lines begin, and how far the training was there.
-struct LogStretch {
-  uint64_t line = 0;
-  std::optional<double> step;      // the last one printed before it, in the first file that has one
-  std::optional<int64_t> wall_ns;  // of that record
-};
-
-// What a log says beside its records.
-struct LogMessages {
-  uint64_t lines = 0;                  // that were clustered
-  uint64_t kinds = 0;                  // of templates
-  uint64_t unclustered = 0;            // lines beyond the limits
-  std::vector<LogTemplate> templates;  // the most frequent first
-  std::vector<LogStretch> stretches;
-};
-
-// A burst of messages, or one never seen before.
-struct LogAnomaly {
-  std::string kind;     // "burst", "new"
-  std::string text;     // of the message, numbers masked
-  std::string example;  // as printed
-  std::string alarm;    // as of a template
-  uint64_t count = 0;   // in these lines
-  uint64_t total = 0;   // in the whole log
-  uint64_t beside = 0;  // other new messages next to it
-  uint32_t file = 0;
-  uint64_t line = 0, last_line = 0;
-  std::optional<double> step_before, step_after;  // the nearest that are printed
-  Message words;
 };
 
 struct LogPlace {

@@ -237,6 +237,9 @@ def test_a_rank_that_the_lines_name_counts_more_than_the_file(tool):
     lines = [f"[rank{rank}]: step: {i} loss: {1 / i:.4f}" for i in range(1, 30) for rank in (0, 1)]
     found = data(tool, write(tool.tmp / "workerlog.7", lines))
     assert [(row["rank"], row["records"]) for row in found["ranks"]] == [(0, 29), (1, 29)]
+    lines = [f"TRAIN step {i} loss {1 / i:.4f} rank {rank}" for i in range(1, 30) for rank in (4, 5)]
+    found = data(tool, write(tool.tmp / "workerlog.1", lines))
+    assert [(row["rank"], row["last_step"]) for row in found["ranks"]] == [(4, 29), (5, 29)]
 
 
 @pytest.mark.parametrize("language, words", [("en", ["Training", "got to", "Not known"]),

@@ -2,6 +2,7 @@
 #include "ingest/log/engine.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <optional>
 #include <utility>
@@ -40,13 +41,15 @@ class RecordTap : public LogSink {
  public:
   RecordTap(LogSink& sink, EventReader& events, std::optional<TemplateTable>& messages)
       : sink_(sink), events_(events), messages_(messages) {}
+  // The rank that a record prints counts more than where it stands.
   void OnRecord(const LogRecord& record) override {
-    events_.Record(record);
-    if (messages_ && record.kind == RecordKind::kTrain) {
-      const std::optional<double> step = record.Number(Role::kStep);
-      messages_->NoteStep(record.place, step ? step : record.Number(Role::kStepInEpoch));
-    }
-    sink_.OnRecord(record);
+    const std::optional<double> printed = record.Number(Role::kRank);
+    const bool other = printed && *printed >= 0 && *printed < kMostRanks &&
+                       *printed == std::floor(*printed) && record.place.rank != *printed;
+    if (!other) return Give(record);
+    LogRecord of_rank = record;
+    of_rank.place.rank = static_cast<int32_t>(*printed);
+    Give(of_rank);
   }
   void OnEvent(const LogEvent& event) override { sink_.OnEvent(event); }
   void OnStepMeaning(uint32_t file, uint32_t shape, bool in_epoch) override {
@@ -54,6 +57,17 @@ class RecordTap : public LogSink {
   }
 
  private:
+  static constexpr double kMostRanks = 65536;
+
+  void Give(const LogRecord& record) {
+    events_.Record(record);
+    if (messages_ && record.kind == RecordKind::kTrain) {
+      const std::optional<double> step = record.Number(Role::kStep);
+      messages_->NoteStep(record.place, step ? step : record.Number(Role::kStepInEpoch));
+    }
+    sink_.OnRecord(record);
+  }
+
   LogSink& sink_;
   EventReader& events_;
   std::optional<TemplateTable>& messages_;
