@@ -75,6 +75,15 @@ void Progress::Impl::BarState(Stream& stream, const ProgressLine& line) {
   const bool same = !again && record.step == bar.last;
   bar.last = record.step;
   bar.header_at_last = epoch;
+  KeepBarState(stream, line, own_epoch, same);
+}
+
+// `same`: as far as the state before.
+void Progress::Impl::KeepBarState(Stream& stream, const ProgressLine& line, bool own_epoch,
+                                  bool same) {
+  const LinePlan& plan = *line.plan;
+  HeldRecord& record = scratch_;
+  Bar& bar = stream.bar;
   const auto read = [&] {
     ReadValues(line, &record);
     if (!own_epoch && Known(stream.header_epoch)) record.header_epoch = stream.header_epoch;
@@ -102,8 +111,8 @@ void Progress::Impl::BarState(Stream& stream, const ProgressLine& line) {
   }
   bar.states.clear();
   if (own_epoch && record.epoch == bar.done_epoch) return;
-  if (!own_epoch && Known(epoch)) {
-    bar.done_header = epoch;
+  if (!own_epoch && Known(stream.header_epoch)) {
+    bar.done_header = stream.header_epoch;
     bar.done_total = record.total;
   }
   // Drawn several times when it is full: the last one has the most to say.
