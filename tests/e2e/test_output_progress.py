@@ -7,7 +7,6 @@ import pty
 import signal
 import subprocess
 import threading
-import time
 
 import pytest
 from conftest import BINARY, PROGRAMS, ROOT, Tool, find_helper, python
@@ -123,9 +122,9 @@ def test_a_training_that_fails_leaves_its_epoch_open_and_says_why(tool):
 
 
 def test_a_recorder_that_is_killed_costs_no_epoch(tool):
-    # Longer than the first recorder holds steps back, and than the second needs to come up.
-    run = tool.start(*LOOP, 60, 3, 1, 0.03, flags=["--no-hooks"])
-    time.sleep(3)
+    # By then the first recorder has given up waiting for a client, and epoch 1 is on disk.
+    run = tool.start(*LOOP, 60, 3, 1, 0.05, flags=["--no-hooks"])
+    assert any(b"Epoch [2/3] step [30/60]" in line for line in run.stdout)
     os.kill(find_helper(run.pid, "epm-recorder"), signal.SIGKILL)
     _, said = run.communicate(timeout=60)
     assert run.returncode == 0, said.decode()
