@@ -144,7 +144,8 @@ class LogFollower::Impl {
       if (!opened.ok() && files_.size() == 1) return opened;
       if (!opened.ok()) failures_.push_back(opened.error().Message());
     } else {
-      log->file_ = std::make_unique<FollowedFile>(input.name, *log);
+      log->text_.EndLine();
+      log->file_ = std::make_unique<FollowedFile>(input.name, *log, log->text_.lines());
     }
     logs_.push_back(std::move(log));
     return {};

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/strings.h"
@@ -17,6 +18,7 @@ constexpr size_t kTellingBytes = 1024;
 }  // namespace
 
 void LogText::Survey(const std::string& first, const std::string& last) {
+  several_ = first != last;
   const auto is_file = [](const std::string& path) {
     struct stat info {};
     return ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
@@ -31,10 +33,8 @@ void LogText::Survey(const std::string& first, const std::string& last) {
 
 base::Result<> LogText::Read(const std::string& path, const std::function<bool()>& going_on,
                              std::vector<std::string>* warnings) {
-  if (open_line_) Give("\n");
-  const uint64_t lines = engine_->counts().lines;
-  if (places_.empty()) first_line_ = lines;
-  places_.push_back({path.substr(path.rfind('/') + 1), lines - first_line_ + 1});
+  EndLine();
+  places_.push_back({path.substr(path.rfind('/') + 1), lines_ + 1});
   EPM_ASSIGN(LogPart part, LogPart::Open(path));
   bool begun = false, strange = false;
   const auto take = [&](std::string_view text) {
@@ -58,7 +58,12 @@ void LogText::Give(std::string_view bytes) {
   if (bytes.empty()) return;
   bytes_ += bytes.size();
   open_line_ = bytes.back() != '\n';
+  if (several_) lines_ += static_cast<uint64_t>(std::count(bytes.begin(), bytes.end(), '\n'));
   engine_->Feed(number_, bytes);
+}
+
+void LogText::EndLine() {
+  if (open_line_) Give("\n");
 }
 
 std::string LogText::Places() const {

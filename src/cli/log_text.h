@@ -27,13 +27,16 @@ class LogText {
   base::Result<> Read(const std::string& path, const std::function<bool()>& going_on,
                       std::vector<std::string>* warnings);
   void Give(std::string_view bytes);
+  // Of the file before, where it was left open.
+  void EndLine();
   void Close() { engine_->Close(number_); }
 
   bool empty() const { return bytes_ == 0; }
   bool open_line() const { return open_line_; }
-  // Where each file that was read begins: "train.log.1 from line 201". Exact while no other log is
-  // read.
+  // Where each file that was read begins: "train.log.1 from line 201".
   std::string Places() const;
+  // That were ended, of a log of several files.
+  uint64_t lines() const { return lines_; }
 
  private:
   struct Place {
@@ -44,7 +47,8 @@ class LogText {
   uint32_t number_;
   uint64_t bytes_ = 0;
   bool open_line_ = false;
-  uint64_t first_line_ = 0;  // of the engine, before this log
+  bool several_ = false;
+  uint64_t lines_ = 0;
   std::vector<Place> places_;
 };
 

@@ -211,8 +211,11 @@ def test_a_log_begins_with_its_rotated_files(tool, follow):
     follower.wait_for_step(29)
     append(tool.tmp / "train.log", lines(30, 35))
     follower.wait_for_step(34)
+    (tool.tmp / "train.log").write_text(lines(35, 37))
+    follower.wait_for_step(36)
     assert follower.end() == 0
-    assert follower.out.steps() == list(range(35))
+    assert follower.out.steps() == list(range(37))
+    assert any("line 1 of the new text is line 36" in row for row in follower.said.rows())
 
 
 def test_several_files_and_those_that_come_later(tool, follow):
