@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ingest/log/progress.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "ingest/log/progress_test_util.h"
+
+namespace epochmeter::ingest::log {
+namespace {
+
+using Texts = RecordsOf::Texts;
+
+TEST(Progress, RecordsOfSeveralRanksComeInTheOrderOfTheirLines) {
+  const RecordsOf log(
+      "[rank0]: step 0 loss 5.5\n"
+      "[rank1]: step 0 loss 5.25\n"
+      "[rank0]: step 1 loss 4.5\n"
+      "[rank1]: step 1 loss 4.25\n"
+      "[rank0]: lr: 0.5\n"
+      "[rank1]: step 2 loss 3.5\n"
+      "[rank1]: lr: 0.25\n"
+      "[rank0]: step 2 loss 3.25\n");
+  EXPECT_EQ(log.trained, (Texts{"T1 r0 s0 l5.5", "T2 r1 s0 l5.25", "T3-5 r0 s1 l4.5 lr0.5",
+                                "T4 r1 s1 l4.25", "T6-7 r1 s2 l3.5 lr0.25", "T8 r0 s2 l3.25"}));
+}
+
+TEST(Progress, FiguresBehindARecordBelongToIt) {
+  const RecordsOf log(
+      "step 1 loss 4.5\n"
+      "a remark\n"
+      "lr: 0.5\n"
+      "step 2 loss 4.25\n"
+      "step 3 loss 3.5\n"
+      "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n"
+      "lr: 0.25\n");
+  EXPECT_EQ(log.trained, (Texts{"T1-3 s1 l4.5 lr0.5", "T4 s2 l4.25", "T5 s3 l3.5"}));
+}
+
+TEST(Progress, LinesWithTheSameStepAreOneRecord) {
+  const RecordsOf log(
+      "iter: 10, lr: 0.5, ips: 12.5\n"
+      "step=10 loss=4.5\n"
+      "iter: 20, lr: 0.25, ips: 12.25\n"
+      "step=20 loss=4.25\n");
+  EXPECT_EQ(log.trained, (Texts{"T2 s10 l4.5 lr0.5", "T4 s20 l4.25 lr0.25"}));
+}
+
+TEST(Progress, TwoHandlersOfALoggerSayTheSameOnce) {
+  const RecordsOf log(
+      "INFO:x:step 1 loss 4.5\n"
+      "INFO:x:step 1 loss 4.5\n"
+      "INFO:x:step 2 loss 4.25\n"
+      "INFO:x:step 2 loss 4.25\n"
+      "INFO:x:step 3 loss 4.25\n");
+  EXPECT_EQ(log.trained, (Texts{"T1-2 s1 l4.5", "T3-4 s2 l4.25", "T5 s3 l4.25"}));
+}
+
+TEST(Progress, AnEpochAboveGoesWithWhatFollows) {
+  const RecordsOf log(
+      "Epoch 1/2\n"
+      "step 10/20 - loss: 4.5\n"
+      "step 20/20 - loss: 4.25\n"
+      "Epoch 2/2\n"
+      "step 10/20 - loss: 3.5\n");
+  EXPECT_EQ(log.trained, (Texts{"T2 h1 i10/20 l4.5", "T3 h1 i20/20 l4.25", "T5 h2 i10/20 l3.5"}));
+}
+
+TEST(Progress, AnEpochAboveMakesALossARecord) {
+  const RecordsOf log(
+      "Epoch 1/3\n"
+      "loss: 4.5\n"
+      "Epoch 2/3\n"
+      "loss: 4.25\n"
+      "Epoch 3/3\n"
+      "loss: 3.5\n");
+  EXPECT_EQ(log.trained, (Texts{"T2 h1 l4.5", "T4 h2 l4.25", "T6 h3 l3.5"}));
+}
+
+TEST(Progress, EvaluationsAreToldByWhatBeginsThem) {
+  const RecordsOf log(
+      "Epoch 1/2\n"
+      "step 4/20 - loss: 4.5\n"
+      "step 20/20 - loss: 4.25\n"
+      "Eval begin...\n"
+      "step 5/8 - loss: 4.125\n"
+      "step 8/8 - loss: 4.0\n"
+      "Epoch 2/2\n"
+      "step 4/20 - loss: 3.5\n"
+      "step 20/20 - loss: 3.25\n");
+  EXPECT_EQ(log.trained, (Texts{"T2 h1 i4/20 l4.5", "T3 h1 i20/20 l4.25", "T8 h2 i4/20 l3.5",
+                                "T9 h2 i20/20 l3.25"}));
+  EXPECT_EQ(log.others.size(), 2u);
+}
+
+TEST(Progress, TheLineOfAWholeEpochIsNone) {
+  const RecordsOf log(
+      "epoch 1 step 10 loss 4.5\n"
+      "epoch 1 step 20 loss 4.25\n"
+      "epoch 1 loss 4.375\n"
+      "epoch 2 step 10 loss 3.5\n"
+      "epoch 2 step 20 loss 3.25\n"
+      "epoch 2 loss 3.375\n");
+  ASSERT_EQ(log.trained.size(), 4u);
+  EXPECT_EQ(log.trained.back().substr(0, 3), "T5 ");
+}
+
+TEST(Progress, AStepThatGoesBackIsAnotherStart) {
+  const RecordsOf log(
+      "step 10 loss 4.5\n"
+      "step 20 loss 4.25\n"
+      "step 10 loss 4.125\n"
+      "step 20 loss 4.0\n");
+  EXPECT_EQ(log.trained,
+            (Texts{"T1 s10 l4.5", "T2 s20 l4.25", "T3 +1 s10 l4.125", "T4 +1 s20 l4"}));
+  // Not with the next epoch.
+  const RecordsOf epochs(
+      "Epoch: [0][10/20] loss 4.5\n"
+      "Epoch: [0][20/20] loss 4.25\n"
+      "Epoch: [1][10/20] loss 4.125\n"
+      "Epoch: [0][10/20] loss 4.0\n");
+  EXPECT_EQ(epochs.trained, (Texts{"T1 e0 i10/20 l4.5", "T2 e0 i20/20 l4.25", "T3 e1 i10/20 l4.125",
+                                   "T4 +1 e0 i10/20 l4"}));
+}
+
+TEST(Progress, TheSecondEpochTellsWhatStepsCount) {
+  const RecordsOf again(
+      "epoch: 0, step: 10, loss: 4.5\n"
+      "epoch: 0, step: 20, loss: 4.25\n"
+      "epoch: 1, step: 10, loss: 3.5\n"
+      "epoch: 1, step: 20, loss: 3.25\n");
+  EXPECT_EQ(again.all, (Texts{"T1 e0 s10 l4.5", "T2 e0 i20 l4.25", "steps are of the epoch",
+                              "T3 e1 i10 l3.5", "T4 e1 i20 l3.25"}));
+  const RecordsOf on(
+      "epoch: 0, iter: 10/40, loss: 4.5\n"
+      "epoch: 0, iter: 20/40, loss: 4.25\n"
+      "epoch: 1, iter: 30/40, loss: 3.5\n");
+  EXPECT_EQ(on.all, (Texts{"T1 e0 i10/40 l4.5", "T2 e0 s20/40 l4.25", "steps are of the run",
+                           "T3 e1 s30/40 l3.5"}));
+}
+
+TEST(Progress, TheTimeLeftTellsWhatAPairCounts) {
+  const RecordsOf run("epoch: 0, iter: 10/40, eta: 0:01:00, time: 2.0, loss: 4.5\n");
+  EXPECT_EQ(run.trained, (Texts{"T1 e0 s10/40 l4.5"}));
+  const RecordsOf epoch("epoch: 0, iter: 10/40, eta: 0:10:00, time: 2.0, loss: 4.5\n");
+  EXPECT_EQ(epoch.trained, (Texts{"T1 e0 i10/40 l4.5"}));
+}
+
+TEST(Progress, RowsOfABoxAreOneRecord) {
+  const RecordsOf log(
+      "-------------------\n"
+      "| fps      | 90   |\n"
+      "| iterations | 2  |\n"
+      "| loss     | 0.5  |\n"
+      "| lr       | 0.25 |\n"
+      "-------------------\n"
+      "-------------------\n"
+      "| fps      | 91   |\n"
+      "| iterations | 3  |\n"
+      "| loss     | 0.25 |\n"
+      "| lr       | 0.25 |\n"
+      "-------------------\n");
+  EXPECT_EQ(log.trained, (Texts{"T3-5 s2 l0.5 lr0.25", "T9-11 s3 l0.25 lr0.25"}));
+}
+
+}  // namespace
+}  // namespace epochmeter::ingest::log
