@@ -173,37 +173,7 @@ class Scanner {
     const std::string lower = base::ToLowerAscii(word);
     if (TensorValue(lower)) return;
     if (phrase_end_ > phrase_begin_ && (separated_ || WordValueFollows(lower))) {
-      // "INFO: Epoch: [0]": a name of its own.
-      if (separated_ && NameEndsHere()) {
-        EndPhrase();
-        phrase_begin_ = begin;
-        phrase_words_.push_back({lower, begin});
-        phrase_end_ = at_;
-        return;
-      }
-      if (IsWordNumber(lower)) {
-        Emit(begin, at_, FieldForm::kWord);
-        return;
-      }
-      // "train: epoch 0": a name with its number.
-      size_t next = at_;
-      while (next < text_.size() && text_[next] == ' ') ++next;
-      const Role role =
-          next < text_.size() && IsDigit(text_[next]) ? MeaningOf(lower).role : Role::kOther;
-      const LineWord whose = LineWordOf(base::ToLowerAscii(Phrase()));
-      const bool tag = whose == LineWord::kTrain || whose == LineWord::kEval;
-      if (tag && (role == Role::kEpoch || role == Role::kStep || role == Role::kStepInEpoch)) {
-        EndPhrase();
-        phrase_begin_ = begin;
-        phrase_words_.push_back({lower, begin});
-        phrase_end_ = at_;
-        return;
-      }
-      // "mode: train", "place: gpu": a text value; its word may say what kind of line this is.
-      for (auto& other : phrase_words_) line_.words.push_back(std::move(other));
-      line_.words.push_back({lower, begin});
-      StartPhrase(at_);
-      phrase_words_.clear();
+      ValueInWords(lower, begin);
       return;
     }
     // "Score at iteration 100 is 0.5"
@@ -226,6 +196,38 @@ class Scanner {
     if (phrase_words_.empty()) phrase_begin_ = begin;
     phrase_words_.push_back({lower, begin});
     phrase_end_ = at_;
+  }
+
+  // A word where a value is expected.
+  void ValueInWords(const std::string& lower, size_t begin) {
+    // "INFO: Epoch: [0]", "train: epoch 0": a name of its own.
+    if ((separated_ && NameEndsHere()) || NamesCounter(lower)) {
+      EndPhrase();
+      phrase_begin_ = begin;
+      phrase_words_.push_back({lower, begin});
+      phrase_end_ = at_;
+      return;
+    }
+    if (IsWordNumber(lower)) {
+      Emit(begin, at_, FieldForm::kWord);
+      return;
+    }
+    // "mode: train", "place: gpu": a text value; its word may say what kind of line this is.
+    for (auto& other : phrase_words_) line_.words.push_back(std::move(other));
+    line_.words.push_back({lower, begin});
+    StartPhrase(at_);
+    phrase_words_.clear();
+  }
+
+  // A counter's name with its number, behind "train:" or "val:".
+  bool NamesCounter(std::string_view lower) const {
+    size_t next = at_;
+    while (next < text_.size() && text_[next] == ' ') ++next;
+    if (next >= text_.size() || !IsDigit(text_[next])) return false;
+    const LineWord whose = LineWordOf(base::ToLowerAscii(Phrase()));
+    if (whose != LineWord::kTrain && whose != LineWord::kEval) return false;
+    const Role role = MeaningOf(lower).role;
+    return role == Role::kEpoch || role == Role::kStep || role == Role::kStepInEpoch;
   }
 
   // Digits behind letters beyond ASCII are numbers of their own.
