@@ -53,6 +53,11 @@ std::vector<Cell> CellsOf(std::string_view text, char separator) {
 
 Columns ReadColumns(std::string_view text) {
   Columns columns;
+  // "#  step      rmse_trn": a comment that names the columns.
+  const size_t first = text.find_first_not_of(" #%");
+  if (!text.empty() && (text[0] == '#' || text[0] == '%') && first != std::string_view::npos) {
+    text.remove_prefix(first);
+  }
   columns.separator = SeparatorOf(text);
   std::vector<Cell> cells = CellsOf(text, columns.separator);
   if (columns.separator == ' ') {

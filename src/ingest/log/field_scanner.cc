@@ -108,7 +108,7 @@ class Scanner {
       while (next < text_.size() && text_[next] == ' ') ++next;
       const size_t kept = std::exchange(at_, next);
       // or the end of a cell
-      const bool goes_on = StartsNumber() || Peek() == '[' || Peek() == '|';
+      const bool goes_on = StartsNumber() || Peek() == '[' || Peek() == '|' || Peek() == '#';
       at_ = kept;
       if (goes_on) {
         at_ = next;
@@ -388,6 +388,12 @@ class Scanner {
     const bool square = Peek() == ']';
     if (square || Peek() == ')') in_bracket_ = false;
     ++at_;
+    // "[epoch]: 199", "[loss]: 4.99"
+    if (square && !separated_ && phrase_end_ + 1 == at_ && (Peek() == ':' || Peek() == '=') &&
+        phrase_begin_ > 0 && text_[phrase_begin_ - 1] == '[' &&
+        MeaningOf(Phrase()).role != Role::kOther) {
+      return;
+    }
     // "[Loss] 0.5"
     if (square && !separated_ && phrase_end_ + 1 == at_ && Peek() == ' ' &&
         (IsDigit(Peek(1)) || Peek(1) == '-' || text_.substr(at_ + 1, 3) == "nan") &&

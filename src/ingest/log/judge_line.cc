@@ -108,6 +108,8 @@ class LineJudge {
       eval_ = true;
     }
     if (counter && eval_figure && !own_figure) eval_ = true;
+    // "Epoch 4, global step 31: 'val_auc' reached 0.95, saving model to ..."
+    if (draft_.plan.tier == Tier::kCounter && TellsOfSaving()) draft_.plan.tier = Tier::kNone;
     if (!draft_.text.empty() && IsConfiguration()) draft_.plan.tier = Tier::kNone;
     JudgeKind(loss, own_figure);
   }
@@ -150,6 +152,14 @@ class LineJudge {
     return settings >= 2 && !draft_.plan.names_loss;
   }
 
+  bool TellsOfSaving() const {
+    return std::any_of(draft_.scanned.words.begin(), draft_.scanned.words.end(),
+                       [](const auto& word) {
+                         return word.text == "saving" || word.text == "saved" ||
+                                word.text == "checkpoint" || word.text == "loading";
+                       });
+  }
+
   // "logger.info(", not the file "logger.py".
   static bool Calls(std::string_view text, std::string_view object) {
     const size_t at = text.find(object);
@@ -170,6 +180,7 @@ class LineJudge {
     }
     const bool diff = (text[0] == '+' || text[0] == '-') && text.substr(1, 4) == "    ";
     const bool logs = Calls(text, "logger.");
+    if (has("Assertion `")) return true;  // a storm of them on a GPU
     if (diff || has("print(") || logs || has("logging.info(") || has(" HTTP/1.") || has(".....")) {
       return !draft_.plan.bar;
     }

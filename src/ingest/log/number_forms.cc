@@ -62,6 +62,13 @@ bool SkipStamp(std::string_view text, size_t begin, size_t* end) {
   if (mark != '-' && mark != '/' && mark != '.') return false;
   if (!DigitsAt(text, a + 1, &b) || b >= text.size() || text[b] != mark) return false;
   if (!DigitsAt(text, b + 1, &c)) return false;
+  // "6100/6100/6101" is none: two parts have two digits, the third has two or four.
+  int years = 0;
+  for (const size_t size : {a - begin, b - a - 1, c - b - 1}) {
+    if (mark == '/' && size > 2 && size != 4) return false;
+    years += size > 2 ? 1 : 0;
+  }
+  if (mark == '/' && years > 1) return false;
   *end = c;
   size_t clock = c;
   if (clock < text.size() && (text[clock] == ' ' || text[clock] == 'T')) {
@@ -106,6 +113,11 @@ bool ReadTotal(std::string_view text, size_t end, size_t* total_begin, size_t* t
   while (at < text.size() && text[at] == ' ') ++at;
   *total_begin = at;
   if (!DigitsAt(text, at, total_end)) return false;
+  size_t third = 0;  // "6100/6100/6101" is no position
+  if (slash && *total_end < text.size() && text[*total_end] == '/' &&
+      DigitsAt(text, *total_end + 1, &third)) {
+    return false;
+  }
   // "1/2/2024", "1/2.5"
   return *total_end >= text.size() || (text[*total_end] != '/' && !IsLetter(text[*total_end])) ||
          slash;

@@ -218,7 +218,10 @@ void Progress::Impl::Learn(const Stream& stream, Shape* shape, const LinePlan& p
 bool Progress::Impl::GuessMeaning(const Stream& stream, const LinePlan& plan,
                                   const HeldRecord& record) {
   if (plan.step >= 0) return Known(record.total) && Known(stream.header_epoch);
-  if (!plan.has_epoch || plan.pair_in_epoch) return true;
+  const bool named =
+      plan.step_in_epoch >= 0 && !plan.fields[static_cast<size_t>(plan.step_in_epoch)].key.empty();
+  if (!plan.has_epoch) return named || Known(stream.header_epoch);
+  if (plan.pair_in_epoch) return true;
   double eta = 0, time = 0;
   for (const HeldRecord::Value& value : record.values) {
     if (value.role == Role::kEta && eta == 0) eta = value.value;

@@ -52,6 +52,19 @@ bool ReadPaddle(const EventLine& line, EventContext& context) {
   return true;
 }
 
+// glog's handler: "*** SIGSEGV (@0x0) received by PID 6778 (TID 0x7f) from PID 0; stack trace: ***"
+bool ReadGlog(const EventLine& line, EventContext& context) {
+  const string_view text = line.text;
+  const size_t at = text.find("*** SIG");
+  if (at == string_view::npos || !Contains(text, " received by PID ")) return false;
+  LogEvent event = MakeEvent("fatal_signal", line);
+  const string_view name = text.substr(at + 4);
+  AddText(&event, "signal_name", name.substr(0, name.find_first_of(" (")));
+  AddNumber(&event, "pid", IntAfter(text, " received by PID "));
+  context.Emit(std::move(event));
+  return true;
+}
+
 bool ReadOthers(const EventLine& line, EventContext& context) {
   const string_view text = MessageOf(line.text);
   const bool python = base::StartsWith(text, "Fatal Python error: ");
@@ -70,12 +83,12 @@ bool ReadOthers(const EventLine& line, EventContext& context) {
 }
 
 bool Read(const EventLine& line, EventContext& context) {
-  return ReadPaddle(line, context) || ReadOthers(line, context);
+  return ReadPaddle(line, context) || ReadGlog(line, context) || ReadOthers(line, context);
 }
 
 constexpr auto kAnchors = std::to_array<string_view>(
     {"isdetectedbytheoperating", "Abortedat", "FatalPythonerror", "SignalSegmentation", "SignalBus",
-     "SignalAborted", "SignalFloating"});
+     "SignalAborted", "SignalFloating", "receivedbyPID"});
 
 }  // namespace
 
