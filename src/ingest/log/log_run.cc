@@ -196,16 +196,40 @@ void LogRun::Begin(const IndexedRecord& record, double duration_s, Pending* proc
   sink_.Write(std::move(begin));
 }
 
-model::Event LogRun::Step(const IndexedRecord& record, const Pending& process) const {
-  model::Event event = StepEvent(record, process.t_ns, all_scalars_);
-  const auto add = [&event](std::string key, model::FieldValue value) {
-    event.fields.push_back({.key = std::move(key), .value = std::move(value)});
+// The table of a step of this process, as model::ProcessOf says.
+model::StepTable* LogRun::RowsOf(const LinePlace& place, Pending* process) const {
+  if (process->table != nullptr && process->table_rank == place.rank) return process->table;
+  if (process->table != nullptr) StepAppender::Level(process->table);
+  process->table_rank = place.rank;
+  process->table =
+      &options_.tables->StepsOf(place.rank ? model::ProcessKey(*place.rank)
+                                           : model::ProcessKey(model::kNoRank, process->pid));
+  return process->table;
+}
+
+void LogRun::WriteStep(const IndexedRecord& record, Pending* process) {
+  const auto each = [process](const auto& add) {
+    if (process->pid > 0) add(StepColumn::kPid, process->pid);
+    if (process->steps_known && process->steps >= 1) add(StepColumn::kSteps, process->steps);
+    if (process->duration_known) add(StepColumn::kDuration, process->duration_s);
+    if (process->duration_known && process->data_known) {
+      add(StepColumn::kDataWait, process->data_s);
+    }
   };
-  if (process.pid > 0) add("pid", process.pid);
-  if (process.steps_known && process.steps >= 1) add("steps", process.steps);
-  if (process.duration_known) add("duration_s", process.duration_s);
-  if (process.duration_known && process.data_known) add("data_wait_s", process.data_s);
-  return event;
+  const int64_t t_ns = process->t_ns;
+  if (options_.tables != nullptr && model::IsPossibleTime(t_ns)) {
+    options_.tables->Widen(t_ns);
+    AppendStep(record, t_ns, all_scalars_, RowsOf(record->place, process), &process->appender);
+    each([process](StepColumn column, auto number) {
+      process->appender.Add(column, static_cast<double>(number));
+    });
+    return;
+  }
+  model::Event event = StepEvent(record, t_ns, all_scalars_);
+  each([&event](StepColumn column, model::FieldValue value) {
+    event.fields.push_back({.key = std::string(StepColumnName(column)), .value = value});
+  });
+  sink_.Write(std::move(event));
 }
 
 void LogRun::DoTrain(const IndexedRecord& record, const StepTiming& timing) {
@@ -220,7 +244,7 @@ void LogRun::DoTrain(const IndexedRecord& record, const StepTiming& timing) {
   const bool telling = loss != nullptr && !std::isfinite(loss->number);
   if (process.records < stride_ && !telling) return;
   Begin(record, process.duration_known ? process.duration_s : 0, &process);
-  sink_.Write(Step(record, process));
+  WriteStep(record, &process);
   AddMemory(record, t_ns, process.pid);
   AddText(t_ns, record->text);
   process.records = 0;
@@ -255,6 +279,7 @@ void LogRun::JoinSteps() {
   written_ = 0;
   for (const auto& [key, process] : processes_) {
     model::StepTable& table = TableOf(key, process);
+    StepAppender::Level(&table);
     JoinNeighbours(&table);
     written_ += table.size();
   }
@@ -335,6 +360,9 @@ void LogRun::Finish(const EngineCounts& counts, model::RunEnd end) {
          "The order of the steps is known, but not when they ran or how long they took: all stand "
          "at one instant. Print times with the lines to see them.",
          LossSeverity::kInfo);
+  }
+  for (const auto& [key, process] : processes_) {
+    if (process.table != nullptr) StepAppender::Level(process.table);
   }
   end.t_ns = last_ns_;
   sink_.Write(std::move(end));

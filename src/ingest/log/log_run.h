@@ -19,6 +19,7 @@
 #include "ingest/log/data_place.h"
 #include "ingest/log/engine.h"
 #include "ingest/log/log_point.h"
+#include "ingest/log/step_tables.h"
 #include "ingest/log/step_timer.h"
 #include "model/registry.h"
 #include "model/run_builder.h"
@@ -70,6 +71,9 @@ class LogRun {
     int64_t t_ns = 0;
     bool begun = false;
     int64_t pid = 0;  // tells processes without a rank apart; 0: the first of them
+    model::StepTable* table = nullptr;  // of its last step, with `tables`
+    std::optional<int32_t> table_rank;
+    StepAppender appender;
   };
 
   void Hold(const LogRecord* record, const StepTiming* timing, const LogEvent* event);
@@ -84,12 +88,13 @@ class LogRun {
   int64_t TimeOf(const LinePlace& place, Pending& process);
   void Add(const StepTiming& timing, Pending* process);
   void Begin(const IndexedRecord& record, double duration_s, Pending* process);
-  model::Event Step(const IndexedRecord& record, const Pending& process) const;
+  void WriteStep(const IndexedRecord& record, Pending* process);
   void AddMemory(const IndexedRecord& record, int64_t t_ns, int64_t pid);
   void AddText(int64_t t_ns, std::string_view text);
   void JoinSteps();
   bool HasMostSteps();
   model::StepTable& TableOf(const Process& key, const Pending& process) const;
+  model::StepTable* RowsOf(const LinePlace& place, Pending* process) const;
   bool IsLeftOut(const std::string& kind);
   void Tell(std::string kind, uint64_t count, std::string detail, std::string help,
             model::LossSeverity severity);

@@ -24,22 +24,38 @@ bool SaysEvaluation(std::string_view key) {
   return lower.find("val") != std::string::npos || lower.find("test") != std::string::npos;
 }
 
-// The name of a training's figure among the scalars of a step; empty for what is none.
-std::string ScalarName(const LogValue& value, bool all) {
-  switch (value.role) {
-    case Role::kLoss:
-      return "loss";
-    case Role::kLearningRate:
-      return "lr";
-    case Role::kThroughput:
-      return "throughput_per_s";
-    case Role::kLossPart:
-    case Role::kMetric:
-    case Role::kGradNorm:
-    case Role::kLossScale:
-      return all ? std::string(value.key) : std::string();
-    default:
-      return {};
+// What a step has beside its epoch and number: `known(column, number)`, `scalar(key, number)`.
+template <typename Known, typename Scalar>
+void EachNumber(const IndexedRecord& record, bool all, const Known& known, const Scalar& scalar) {
+  known(StepColumn::kLine, static_cast<int64_t>(record->place.line));
+  if (record->place.file > 0) known(StepColumn::kFile, int64_t{record->place.file});
+  if (const auto inner = WholeOf(record.Number(Role::kStepInEpoch))) {
+    known(StepColumn::kStepInEpoch, *inner);
+  }
+  if (const auto batch = WholeOf(record.Number(Role::kBatchSize))) {
+    known(StepColumn::kBatchSize, *batch);
+  }
+  for (const LogValue& value :
+       record->values.first(std::min(record->values.size(), kMostScalars))) {
+    switch (value.role) {
+      case Role::kLoss:
+        known(StepColumn::kLoss, value.number);
+        break;
+      case Role::kLearningRate:
+        known(StepColumn::kLearningRate, value.number);
+        break;
+      case Role::kThroughput:
+        known(StepColumn::kThroughput, value.value);
+        break;
+      case Role::kLossPart:
+      case Role::kMetric:
+      case Role::kGradNorm:
+      case Role::kLossScale:
+        if (all && !value.key.empty()) scalar(value.key, value.number);
+        break;
+      default:
+        break;
+    }
   }
 }
 
@@ -57,20 +73,26 @@ model::Event StepEvent(const IndexedRecord& record, int64_t t_ns, bool all) {
                      .step = WholeOf(ExactStep(record)),
                      .name = {},
                      .fields = {}};
-  const auto add = [&event](std::string key, model::FieldValue value) {
-    event.fields.push_back({.key = std::move(key), .value = std::move(value)});
-  };
-  add("line", static_cast<int64_t>(record->place.line));
-  if (record->place.file > 0) add("file", int64_t{record->place.file});
-  if (const auto inner = WholeOf(record.Number(Role::kStepInEpoch))) add("step_in_epoch", *inner);
-  if (const auto batch = WholeOf(record.Number(Role::kBatchSize))) add("batch_size", *batch);
-  for (const LogValue& value :
-       record->values.first(std::min(record->values.size(), kMostScalars))) {
-    const std::string name = ScalarName(value, all);
-    if (name.empty()) continue;
-    add("scalar." + name, value.role == Role::kThroughput ? value.value : value.number);
-  }
+  EachNumber(
+      record, all,
+      [&event](StepColumn column, model::FieldValue value) {
+        event.fields.push_back({.key = std::string(StepColumnName(column)), .value = value});
+      },
+      [&event](std::string_view key, double number) {
+        event.fields.push_back({.key = "scalar." + std::string(key), .value = number});
+      });
   return event;
+}
+
+void AppendStep(const IndexedRecord& record, int64_t t_ns, bool all, model::StepTable* table,
+                StepAppender* appender) {
+  appender->Begin(table, t_ns, WholeOf(EpochOf(record)), WholeOf(ExactStep(record)));
+  EachNumber(
+      record, all,
+      [appender](StepColumn column, auto number) {
+        appender->Add(column, static_cast<double>(number));
+      },
+      [appender](std::string_view key, double number) { appender->AddScalar(key, number); });
 }
 
 std::optional<model::Event> EvaluationEvent(const LogRecord& record, int64_t t_ns) {

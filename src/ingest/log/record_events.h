@@ -8,6 +8,7 @@
 
 #include "ingest/allocator.h"
 #include "ingest/log/indexed_record.h"
+#include "ingest/log/step_tables.h"
 #include "model/event.h"
 
 namespace epochmeter::ingest::log {
@@ -19,6 +20,9 @@ std::optional<int64_t> WholeOf(std::optional<double> number);
 // and how long they took is the caller's to add. Without `all` of the scalars only those that have
 // the same name in every log.
 model::Event StepEvent(const IndexedRecord& record, int64_t t_ns, bool all = true);
+// The same as a row of a table.
+void AppendStep(const IndexedRecord& record, int64_t t_ns, bool all, model::StepTable* table,
+                StepAppender* appender);
 // The figures of an evaluation, by names that say so; nothing when there are none. Of a training
 // record those that it prints beside its own.
 std::optional<model::Event> EvaluationEvent(const LogRecord& record, int64_t t_ns);
