@@ -19,7 +19,9 @@ class DataPlaceJudge {
  public:
   void Add(const IndexedRecord& record, const StepTiming& timing);
   // Something else took time here: an evaluation.
-  void Break(uint32_t stream) { open_.erase(stream); }
+  void Break(uint32_t stream) {
+    if (!open_.empty()) open_.erase(stream);
+  }
   struct Verdict {
     DataPlace place = DataPlace::kUnknown;
     model::Message why;

@@ -75,7 +75,10 @@ class EventReader::Impl : public EventContext {
   void Record(const LogRecord& record) {
     if (record.kind != RecordKind::kTrain) return;
     post_mortem_.Record(record);
-    FileState& file = files_[record.place.file];
+    if (last_file_ == nullptr || last_file_->first != record.place.file) {
+      last_file_ = &*files_.try_emplace(record.place.file).first;
+    }
+    FileState& file = last_file_->second;
     if (file.first_record_line == 0 || record.place.line < file.first_record_line) {
       file.first_record_line = record.place.line;
       EmitWaiting(&file);
@@ -170,7 +173,8 @@ class EventReader::Impl : public EventContext {
   OomPostMortem post_mortem_;
   std::unordered_map<uint32_t, Stream> streams_;
   std::unordered_map<uint32_t, FileState> files_;
-  std::vector<char> open_;  // by stream
+  std::pair<const uint32_t, FileState>* last_file_ = nullptr;  // of the record before
+  std::vector<char> open_;                                     // by stream
   Stream* stream_ = nullptr;
   std::vector<std::unique_ptr<EventBlock>> opened_;
 };

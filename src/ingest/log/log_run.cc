@@ -133,9 +133,11 @@ void LogRun::Tell(std::string kind, uint64_t count, std::string detail, std::str
 
 LogRun::Pending& LogRun::ProcessAt(const LinePlace& place) {
   Process key(place.rank.value_or(-1), place.rank ? 0 : place.stream + 1);
+  if (last_process_ != nullptr && last_process_->first == key) return last_process_->second;
   if (processes_.size() >= kMostProcesses && !processes_.contains(key)) key = {-1, 0};
   const auto [found, fresh] = processes_.try_emplace(key);
   if (fresh && !place.rank && unranked_++ > 0) found->second.pid = int64_t{place.stream} + 1;
+  last_process_ = &*found;
   return found->second;
 }
 

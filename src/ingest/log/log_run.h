@@ -114,6 +114,7 @@ class LogRun {
   DataPlace data_place_ = DataPlace::kUnknown;
   int64_t origin_wall_ns_ = 0;
   std::map<Process, Pending> processes_;
+  std::pair<const Process, Pending>* last_process_ = nullptr;  // of the line before
   int64_t last_ns_ = 0;
   uint64_t stride_ = 1, written_ = 0, unplaced_ = 0;
   bool all_scalars_ = true;

@@ -120,7 +120,14 @@ void LogSummary::AddShare(const IndexedRecord& record, const StepTiming& timing)
   if (!timing.step_s || !std::isfinite(*timing.step_s)) return;
   const bool room = timed_files_.size() < kMostFiles && timed_ranks_.size() < kMostRanks;
   if (!room) return;
-  for (Timed* timed : {&timed_files_[place.file], &timed_ranks_[place.rank.value_or(-1)]}) {
+  if (timed_file_ == nullptr || timed_file_->first != place.file) {
+    timed_file_ = &*timed_files_.try_emplace(place.file).first;
+  }
+  const int32_t rank = place.rank.value_or(-1);
+  if (timed_rank_ == nullptr || timed_rank_->first != rank) {
+    timed_rank_ = &*timed_ranks_.try_emplace(rank).first;
+  }
+  for (Timed* timed : {&timed_file_->second, &timed_rank_->second}) {
     timed->seconds += *timing.step_s;
     ++timed->steps;
   }
@@ -144,7 +151,11 @@ void LogSummary::AddProgress(const IndexedRecord& record, const StepTiming& timi
   if (epoch && std::isfinite(*epoch)) {
     if (!report_.first_epoch) report_.first_epoch = epoch;
     report_.last_epoch = epoch;
-    if (whole_epochs_.size() < kMostEpochs) whole_epochs_.insert(std::floor(*epoch));
+    const double whole = std::floor(*epoch);
+    if (whole != last_whole_epoch_ && whole_epochs_.size() < kMostEpochs) {
+      whole_epochs_.insert(whole);
+      last_whole_epoch_ = whole;
+    }
   }
   if (const auto epochs = record.Number(Role::kEpochs)) report_.epochs = epochs;
   if (const auto whole = record.Number(Role::kStepsPerEpoch)) report_.steps_per_epoch = whole;
@@ -184,6 +195,8 @@ void LogSummary::AddSpeed(const IndexedRecord& record, const StepTiming& timing)
     step_trend_ = {};
     timed_files_.clear();
     timed_ranks_.clear();
+    timed_file_ = nullptr;
+    timed_rank_ = nullptr;
   }
   if (timing.data_s) data_time_.Add(*timing.data_s, record->place);
   if (timing.step_s && timing.from == StepTimeFrom::kPrinted) {
@@ -194,7 +207,7 @@ void LogSummary::AddSpeed(const IndexedRecord& record, const StepTiming& timing)
     }
   } else if (timing.step_s) {
     estimated_.Add(*timing.step_s, record->place);
-    ++estimated_from_[timing.from];
+    ++estimated_from_[static_cast<size_t>(timing.from)];
   }
   const bool first_rank = IsFirstRank(record->place);
   if (timing.step_s && first_rank) step_trend_.Add(*timing.step_s);
@@ -210,6 +223,7 @@ void LogSummary::AddSpeed(const IndexedRecord& record, const StepTiming& timing)
 }
 
 void LogSummary::AddMemory(const IndexedRecord& record) {
+  if (record.Find(Role::kMemory) == nullptr) return;
   const LogValue* highest = nullptr;
   for (const LogValue& value : record->values) {
     if (value.role != Role::kMemory) continue;
@@ -287,9 +301,10 @@ void LogSummary::TakeSpeed() {
   report_.memory = memory_.Take();
   StepTimeFrom from = report_.step_time ? StepTimeFrom::kPrinted : StepTimeFrom::kUnknown;
   uint64_t most = 0;
-  for (const auto& [source, count] : estimated_from_) {
+  for (size_t source = 0; source < estimated_from_.size(); ++source) {
+    const uint64_t count = estimated_from_[source];
     if (report_.step_time || count <= most) continue;
-    from = source;
+    from = static_cast<StepTimeFrom>(source);
     most = count;
   }
   report_.step_time_from = StepTimeFromName(from);

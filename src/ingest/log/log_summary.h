@@ -3,6 +3,8 @@
 // went wrong. One thread.
 #pragma once
 
+#include <array>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -69,14 +71,17 @@ class LogSummary : public LogSink {
   };
   std::map<uint32_t, Timed> timed_files_;
   std::map<int32_t, Timed> timed_ranks_;
+  std::pair<const uint32_t, Timed>* timed_file_ = nullptr;  // of the record before
+  std::pair<const int32_t, Timed>* timed_rank_ = nullptr;
   std::set<double> whole_epochs_;
+  double last_whole_epoch_ = std::numeric_limits<double>::quiet_NaN();
   ShapeTable shapes_;
   StepTimer timer_;
   DataPlaceJudge data_place_;
   FigureSpread step_time_, data_time_, estimated_, throughput_, loss_, memory_;
   FigureTrend step_trend_, loss_trend_, throughput_trend_, memory_trend_;
   double shared_step_s_ = 0, shared_data_s_ = 0;  // of records that print both
-  std::map<StepTimeFrom, uint64_t> estimated_from_;
+  std::array<uint64_t, kStepTimeFromCount> estimated_from_{};
   struct Starts {
     int64_t key = 0;  // its rank, else its file
     uint32_t highest = 0;

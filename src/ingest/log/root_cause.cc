@@ -99,10 +99,19 @@ bool RootCauseFinder::BeginsAnother(const File& file, const LogEvent& event) {
   return event.place.line > file.last_line + kLinesApart;
 }
 
+// Null where there are too many.
+RootCauseFinder::File* RootCauseFinder::Find(uint32_t file) {
+  if (last_ != nullptr && last_->first == file) return &last_->second;
+  if (!files_.contains(file) && files_.size() >= kMostFiles) return nullptr;
+  last_ = &*files_.try_emplace(file).first;
+  return &last_->second;
+}
+
 void RootCauseFinder::Record(const LogRecord& record) {
   if (record.kind != RecordKind::kTrain) return;
-  if (!files_.contains(record.place.file) && files_.size() >= kMostFiles) return;
-  File& file = files_[record.place.file];
+  File* found = Find(record.place.file);
+  if (found == nullptr) return;
+  File& file = *found;
   if (record.start > file.start && !file.events.empty() && record.place.line > file.last_line) {
     file.events.clear();
     file.records = 0;
@@ -117,8 +126,9 @@ void RootCauseFinder::Record(const LogRecord& record) {
 }
 
 void RootCauseFinder::Event(const LogEvent& event) {
-  if (!files_.contains(event.place.file) && files_.size() >= kMostFiles) return;
-  File& file = files_[event.place.file];
+  File* found = Find(event.place.file);
+  if (found == nullptr) return;
+  File& file = *found;
   // A training that starts here has its own failures.
   const bool start = event.kind == "run_start" || event.kind == "total_steps";
   if (start && event.place.line > file.last_line) {

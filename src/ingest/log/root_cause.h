@@ -7,6 +7,7 @@
 
 #include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "ingest/log/log_record.h"
@@ -37,6 +38,7 @@ class RootCauseFinder {
     uint64_t records = 0;  // of training before the failure
     uint64_t since = 0;    // and after it
   };
+  File* Find(uint32_t file);
   static Weight WeightOf(const LogEvent& event);
   static bool BeginsAnother(const File& file, const LogEvent& event);
   static bool Recovered(const File& file);
@@ -46,6 +48,7 @@ class RootCauseFinder {
   static model::Message Why(const Candidate& cause, const std::vector<const Candidate*>& all);
 
   std::map<uint32_t, File> files_;
+  std::pair<const uint32_t, File>* last_ = nullptr;  // most records are of the same file
 };
 
 }  // namespace epochmeter::ingest::log

@@ -47,20 +47,6 @@ std::string_view StepTimeFromName(StepTimeFrom from) {
   return kNames[static_cast<size_t>(from)];
 }
 
-std::optional<double> EpochOf(const IndexedRecord& record) {
-  const auto printed = record.Number(Role::kEpoch);
-  return printed ? printed : record->header_epoch;
-}
-
-std::optional<double> ExactStep(const IndexedRecord& record) {
-  const LogValue* step = record.Find(Role::kStep);
-  if (step == nullptr || !std::isfinite(step->number)) return {};
-  const bool rounded =
-      !step->text.empty() &&
-      (step->text.back() == 'K' || step->text.back() == 'k' || step->text.back() == 'M');
-  return rounded ? std::nullopt : std::optional(step->number);
-}
-
 std::optional<double> StepTimer::StepsSince(const Last& last, const IndexedRecord& record) {
   const auto step = ExactStep(record);
   if (step && last.step) return *step - *last.step;
@@ -132,7 +118,7 @@ StepTiming StepTimer::Next(const IndexedRecord& record) {
   const bool known = found_ != last_.end();
   if (!known && last_.size() < kMostStreams) found_ = last_.emplace(key, Last{}).first;
   static constexpr Last kNothing;
-  const Last before = known ? found_->second : kNothing;
+  const Last& before = known ? found_->second : kNothing;
   timing.goes_back = known && GoesBack(before, record);
   timing.first = !known || before.start != record->start || timing.goes_back;
   const auto epoch = EpochOf(record);

@@ -3,6 +3,7 @@
 // start, as a rate, or by the times of their lines only. Pure arithmetic on records; one thread.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -15,6 +16,7 @@ namespace epochmeter::ingest::log {
 
 // Where a step time comes from; the surest first.
 enum class StepTimeFrom : uint8_t { kPrinted, kInterval, kElapsed, kThroughput, kStamps, kUnknown };
+inline constexpr size_t kStepTimeFromCount = 6;
 std::string_view StepTimeFromName(StepTimeFrom from);  // "printed"; "unknown"
 
 struct StepTiming {
@@ -32,9 +34,19 @@ struct StepTiming {
 };
 
 // What a record counts with, as whole as it was printed.
-std::optional<double> EpochOf(const IndexedRecord& record);
+inline std::optional<double> EpochOf(const IndexedRecord& record) {
+  const LogValue* printed = record.Find(Role::kEpoch);
+  return printed != nullptr ? std::optional(printed->number) : record->header_epoch;
+}
+
 // The step since the training began, where it is printed exactly ("50K" is not).
-std::optional<double> ExactStep(const IndexedRecord& record);
+inline std::optional<double> ExactStep(const IndexedRecord& record) {
+  const LogValue* step = record.Find(Role::kStep);
+  if (step == nullptr || !std::isfinite(step->number)) return {};
+  const char last = step->text.empty() ? '\0' : step->text.back();
+  const bool rounded = last == 'K' || last == 'k' || last == 'M';
+  return rounded ? std::nullopt : std::optional(step->number);
+}
 
 class StepTimer {
  public:
