@@ -34,6 +34,11 @@ class LineJudge {
     for (const auto& word : draft_.scanned.words) {
       if (word.at <= first_figure) See(LineWordOf(word.text), word);
     }
+    // "Validation: 100%|###| 8/8": what a bar is called.
+    for (const Field& field : draft_.scanned.fields) {
+      const bool bar = field.unit == "%" && draft_.text.substr(field.end, 2) == "%|";
+      if (bar && MeaningOf(field.key).eval) eval_ = true;
+    }
     // YOLO's validation: "Class Images Targets P R mAP@.5: 100% 350/350".
     const std::string_view message = draft_.Message();
     if (message.find("Class") != std::string_view::npos &&

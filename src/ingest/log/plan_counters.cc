@@ -265,8 +265,8 @@ class CounterPlanner {
   // "Epoch 43.28": what counts next to it is the whole run.
   bool EpochIsFraction() const {
     const FieldPlan& epoch = draft_.plan.fields[static_cast<size_t>(draft_.plan.epoch)];
-    const NumberScan scan = ScanNumber(draft_.text.substr(draft_.skeleton.begin[epoch.number]));
-    return scan.number != std::floor(scan.number);
+    const std::string_view text = draft_.text.substr(draft_.skeleton.begin[epoch.number]);
+    return text.substr(0, ScanNumber(text).size).find('.') != std::string_view::npos;
   }
 
   // What the second number of a pair is, and whether a step of a pair counts within the epoch.

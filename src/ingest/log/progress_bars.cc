@@ -48,11 +48,15 @@ void Progress::Impl::BarState(Stream& stream, const ProgressLine& line) {
   if (plan.tier < Tier::kFigures || !Known(record.total) || record.total <= 0) return;
   if (record.kind == RecordKind::kTrain && IsEvaluation(stream, plan, record))
     record.kind = RecordKind::kEval;
-  if (record.kind != RecordKind::kTrain) return;
   Bar& bar = stream.bar;
+  if (record.kind != RecordKind::kTrain) {
+    if (bar.whole && bar.last >= bar.total) EndBar(stream);  // the next one is another
+    return;
+  }
   const bool own_epoch = plan.has_epoch && Known(record.epoch);
   const double epoch = own_epoch ? record.epoch : stream.header_epoch;
-  // The header's epoch is done: what is drawn now is another loop, an evaluation.
+  // The header's epoch is done: what is drawn now is another loop, an
+  // evaluation.
   if (!own_epoch && Known(epoch) && epoch == bar.done_header && record.total != bar.done_total) {
     ++eval_records_;
     return;
@@ -129,7 +133,8 @@ void Progress::Impl::GiveState(Stream& stream, HeldRecord* record) {
   Begin(stream, record);
 }
 
-// The training was ended in the middle of a bar: its last state is what is known of the epoch.
+// The training was ended in the middle of a bar: its last state is what is
+// known of the epoch.
 void Progress::Impl::GiveOpenBar(Stream& stream) {
   Bar& bar = stream.bar;
   const LinePlan* plan = std::exchange(bar.open_plan, nullptr);

@@ -52,6 +52,13 @@ TEST(ProgressBars, BarsOfEvaluationsAndWithoutFiguresAreNone) {
   EXPECT_EQ(log.trained, (Texts{"T2 h1 i20/20 l4.5", "T6 h2 i20/20 l3.5"}));
 }
 
+TEST(ProgressBars, WithoutAnEpochABarsNameTellsAnEvaluation) {
+  const std::string epoch =
+      "Training: 100%|###| 20/20 [00:10<00:00, 2.00it/s, loss=4.5]\n"
+      "Validation: 100%|###| 8/8 [00:02<00:00, 4.00it/s, loss=4.25]\n";
+  EXPECT_EQ(RecordsOf(epoch + epoch).trained, (Texts{"T1 s20/20 l4.5", "T3 s20/20 l4.5"}));
+}
+
 TEST(ProgressHeld, FiguresWithoutALossNeedASecondLine) {
   EXPECT_EQ(RecordsOf("step: 10, lr: 0.5\n").trained, Texts{});
   EXPECT_EQ(RecordsOf("step: 10, lr: 0.5\nstep: 20, lr: 0.25\n").trained,

@@ -37,6 +37,7 @@ class Progress::Impl {
     if (last_stream_ == nullptr || last_stream_->first != id) {
       const uint32_t key = streams_.size() < kMostStreams ? id : 0;
       last_stream_ = &*streams_.try_emplace(key).first;
+      if (streams_.size() == 2 && pending_.empty()) RememberAll();
     }
     return last_stream_->second;
   }
@@ -73,6 +74,7 @@ class Progress::Impl {
   bool IsEpochSummary(Stream& stream, const HeldRecord& record);
   void GiveTrain(Stream& stream, HeldRecord* record);
   void Remember(Stream* stream);
+  void RememberAll();
   void Forget(Stream* stream);
   void Flush(Stream& stream);
   void FlushOne(Stream& stream);

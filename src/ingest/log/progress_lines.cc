@@ -24,7 +24,8 @@ void Progress::Impl::Header(Stream& stream, const ProgressLine& line) {
   if (best_ == Tier::kNone && line.text.substr(0, 6) == ":::MLP") Hold(&scratch_, Tier::kHeader);
 }
 
-// Figures without a counter: they belong to the record before, or are a record under a header.
+// Figures without a counter: they belong to the record before, or are a record
+// under a header.
 void Progress::Impl::Extra(Stream& stream, const ProgressLine& line) {
   const LinePlan& plan = *line.plan;
   if (std::exchange(stream.skip_next, false)) return;
@@ -49,7 +50,8 @@ void Progress::Impl::Extra(Stream& stream, const ProgressLine& line) {
   }
   if (!loss || plan.bar || (best_ >= Tier::kFigures && plan.family != header_family_)) return;
   if (Known(stream.header_epoch) && !stream.eval) {
-    // A header without "of how many" may be a setting: sure when another one follows.
+    // A header without "of how many" may be a setting: sure when another one
+    // follows.
     const bool sure = stream.header_pair || plan.family == header_family_;
     if (!sure && !(plan.family == waiting_family_ && stream.header_epoch > waiting_epoch_)) {
       waiting_family_ = plan.family;
@@ -70,8 +72,8 @@ void Progress::Impl::Extra(Stream& stream, const ProgressLine& line) {
   Hold(&scratch_, Tier::kExtra);
 }
 
-// LightGBM prints a step's evaluation and then, in a line of its own, that the step is done: what
-// progress it has. Makes one record of both.
+// LightGBM prints a step's evaluation and then, in a line of its own, that the
+// step is done: what progress it has. Makes one record of both.
 bool Progress::Impl::EndsEvalLine(Stream& stream) {
   if (!stream.has_eval_line) return false;
   stream.has_eval_line = false;
@@ -95,7 +97,8 @@ void Progress::Impl::Candidate(Stream& stream, const LinePlan& plan) {
   }
   if (evals_.contains(plan.family)) record.kind = RecordKind::kEval;
   if (MergesWith(stream, record)) {
-    // "step 0: train loss 4.2, val loss 4.3" next to "iter 0: loss 4.25": an evaluation's.
+    // "step 0: train loss 4.2, val loss 4.3" next to "iter 0: loss 4.25": an
+    // evaluation's.
     if (stream.pending.plan->has_eval_values && !plan.has_eval_values && plan.names_loss &&
         stream.pending.plan->family != plan.family) {
       evals_.insert(stream.pending.plan->family);
@@ -116,9 +119,11 @@ void Progress::Impl::Candidate(Stream& stream, const LinePlan& plan) {
     return;
   }
   Shape& shape = ShapeOf(plan.shape);
-  Learn(stream, &shape, plan, record);
-  if (record.kind == RecordKind::kTrain && IsEvaluation(stream, plan, record))
-    record.kind = RecordKind::kEval;
+  if (record.kind == RecordKind::kTrain && IsEvaluation(stream, plan, record)) {
+    record.kind = RecordKind::kEval;  // its steps say nothing of the training's
+  } else {
+    Learn(stream, &shape, plan, record);
+  }
   const bool steps = plan.has_step || shape.OfSteps();
   const bool main = best_ == Tier::kLoss && stream.train_shape == plan.shape;
   if (record.kind == RecordKind::kTrain && !steps && step_level_ && !main) {
@@ -129,7 +134,8 @@ void Progress::Impl::Candidate(Stream& stream, const LinePlan& plan) {
   if (record.kind == RecordKind::kSummary && plan.has_step && !plan.sure_summary) {
     record.kind = RecordKind::kTrain;
   }
-  // "[1] Train-accuracy=0.7" behind "Batch [150] Speed: ...": of the whole epoch.
+  // "[1] Train-accuracy=0.7" behind "Batch [150] Speed: ...": of the whole
+  // epoch.
   if (record.kind == RecordKind::kTrain && plan.bare_step && step_level_ &&
       plan.family != step_family_) {
     record.kind = RecordKind::kSummary;
@@ -142,8 +148,8 @@ void Progress::Impl::Candidate(Stream& stream, const LinePlan& plan) {
     if (records_ == 0 && !step_level_ && record.tier == Tier::kLoss) Hold(&record, Tier::kHeader);
     return;
   }
-  // Without a loss, and with it all the others: the same kind of line where it goes on, as when
-  // all steps were skipped.
+  // Without a loss, and with it all the others: the same kind of line where it
+  // goes on, as when all steps were skipped.
   if (record.tier < best_ && (plan.family != best_family_ || !GoesOn(stream, record))) return;
   Begin(stream, &record);
 }

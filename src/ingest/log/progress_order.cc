@@ -25,8 +25,8 @@ void Progress::Impl::Begin(Stream& stream, HeldRecord* record) {
   Remember(&stream);
 }
 
-// A line of another kind behind several records of an epoch, at its end: what the epoch was on
-// the whole. Sure when the records go on with the next epoch.
+// A line of another kind behind several records of an epoch, at its end: what
+// the epoch was on the whole. Sure when the records go on with the next epoch.
 bool Progress::Impl::IsEpochSummary(Stream& stream, const HeldRecord& record) {
   const uint32_t family = record.plan->family;
   if (summaries_.contains(family)) return true;
@@ -82,6 +82,13 @@ void Progress::Impl::GiveTrain(Stream& stream, HeldRecord* record) {
 void Progress::Impl::Remember(Stream* stream) {
   stream->has_pending = true;
   if (streams_.size() > 1) pending_.emplace(stream->pending.place.line, stream);
+}
+
+// The first one's record was pending while it was the only stream.
+void Progress::Impl::RememberAll() {
+  for (auto& [id, stream] : streams_) {
+    if (stream.has_pending) pending_.emplace(stream.pending.place.line, &stream);
+  }
 }
 
 void Progress::Impl::Forget(Stream* stream) {
