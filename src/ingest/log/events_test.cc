@@ -21,9 +21,8 @@ void ExpectKinds(const std::vector<OneLine>& cases) {
   for (const OneLine& one : cases) EXPECT_EQ(EventsOf(one.text).Kinds(), one.kinds) << one.text;
 }
 
-TEST(Events, EachSentenceHasItsKind) {
+TEST(Events, EachSentenceOfGpuMemoryHasItsKind) {
   ExpectKinds({
-      // GPU memory
       {"Out of memory error on GPU 3. Cannot allocate 46.875000MB memory on GPU 3, 30.9GB memory "
        "has been allocated and available memory is only 0.000000B.",
        "oom_gpu@1"},
@@ -45,7 +44,11 @@ TEST(Events, EachSentenceHasItsKind) {
        "allocate 8589934592 bytes.",
        "oom_gpu@1"},
       {"RuntimeError: CUDA error: out of memory", "oom_gpu@1"},
-      // host memory
+  });
+}
+
+TEST(Events, EachSentenceOfHostMemoryHasItsKind) {
+  ExpectKinds({
       {"[12.3] oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),task=python,pid=77,uid=0",
        "oom_kill_host@1"},
       {"May  6 07:08:09 n1 kernel: Memory cgroup out of memory: Killed process 71 (python3) "
@@ -74,7 +77,11 @@ TEST(Events, EachSentenceHasItsKind) {
       {"F0506 07:08:09.1 99 syncedmem.cpp:71] Check failed: error == cudaSuccess (2 vs. 0)  out of "
        "memory",
        "oom_gpu@1"},
-      // schedulers and launchers
+  });
+}
+
+TEST(Events, EachSentenceOfLaunchersHasItsKind) {
+  ExpectKinds({
       {"srun: error: n01: task 0: Segmentation fault (core dumped)", "fatal_signal@1"},
       {"srun: error: n01: tasks 0-3: Exited with exit code 1", "exitcode@1"},
       {"Container rank 6 status failed cmd ['python', '-u', 't.py'] code 1 log log/workerlog.6",
@@ -95,7 +102,7 @@ TEST(Events, EachSentenceHasItsKind) {
   });
 }
 
-TEST(Events, EachSentenceOfDevicesAndWorkersHasItsKind) {
+TEST(Events, EachSentenceOfDevicesHasItsKind) {
   ExpectKinds({
       {"n1:71:99 [2] transport/net_ib.cc:92 NCCL WARN NET/IB : Got completion with error 12",
        "nccl_warn@1"},
@@ -128,6 +135,15 @@ TEST(Events, EachSentenceOfDevicesAndWorkersHasItsKind) {
        "32768.0",
        "fp16_overflow@1"},
       {"Loss is nan, stopping training", "nan_loss@1"},
+      {"ERROR:tensorflow:Model diverged with loss = NaN.", "nan_loss@1"},
+      {"| WARNING: overflow detected, setting loss scale to: 0.5", "grad_overflow@1"},
+      {"*** SIGSEGV (@0x0) received by PID 71 (TID 0x7f01) from PID 0; stack trace: ***",
+       "fatal_signal@1"},
+  });
+}
+
+TEST(Events, EachSentenceOfWorkersAndStopsHasItsKind) {
+  ExpectKinds({
       {"RuntimeError: DataLoader worker (pid 71) is killed by signal: Killed. ",
        "dataloader_worker@1"},
       {"RuntimeError: DataLoader worker (pid(s) 71, 72) exited unexpectedly",
