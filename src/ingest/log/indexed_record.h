@@ -34,11 +34,13 @@ class IndexedRecord {
   }
   std::optional<double> Number(Role role) const {
     const LogValue* value = Find(role);
-    return value == nullptr ? std::nullopt : std::optional(value->number);
+    if (value == nullptr) return {};
+    return value->number;
   }
   std::optional<double> Value(Role role) const {
     const LogValue* value = Find(role);
-    return value == nullptr ? std::nullopt : std::optional(value->value);
+    if (value == nullptr) return {};
+    return value->value;
   }
 
  private:

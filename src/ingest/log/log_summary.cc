@@ -112,7 +112,7 @@ void LogSummary::AddShare(const IndexedRecord& record, const StepTiming& timing)
   for (model::LogShare* share : {static_cast<model::LogShare*>(&FileRow(place.file)),
                                  static_cast<model::LogShare*>(rank_row_)}) {
     ++share->records;
-    if (epoch) share->last_epoch = epoch;
+    if (epoch) share->last_epoch = *epoch;
     if (step != nullptr) share->last_step = step->number;
     share->last_line = place.line;
     if (place.wall_ns) share->last_wall_ns = place.wall_ns;
@@ -149,17 +149,22 @@ void LogSummary::AddProgress(const IndexedRecord& record, const StepTiming& timi
   }
   const auto epoch = EpochOf(record);
   if (epoch && std::isfinite(*epoch)) {
+<<<<<<< HEAD
+    if (!report_.first_epoch) report_.first_epoch = *epoch;
+    report_.last_epoch = *epoch;
+=======
     if (!report_.first_epoch) report_.first_epoch = epoch;
     report_.last_epoch = epoch;
+>>>>>>> origin/main
     const double whole = std::floor(*epoch);
     if (whole != last_whole_epoch_ && whole_epochs_.size() < kMostEpochs) {
       whole_epochs_.insert(whole);
       last_whole_epoch_ = whole;
     }
   }
-  if (const auto epochs = record.Number(Role::kEpochs)) report_.epochs = epochs;
-  if (const auto whole = record.Number(Role::kStepsPerEpoch)) report_.steps_per_epoch = whole;
-  if (const auto total = record.Number(Role::kTotalSteps)) report_.total_steps = total;
+  if (const auto epochs = record.Number(Role::kEpochs)) report_.epochs = *epochs;
+  if (const auto whole = record.Number(Role::kStepsPerEpoch)) report_.steps_per_epoch = *whole;
+  if (const auto total = record.Number(Role::kTotalSteps)) report_.total_steps = *total;
   const auto step = record.Number(Role::kStep);
   if (step && std::isfinite(*step)) {
     report_.highest_step = std::max(report_.highest_step.value_or(*step), *step);

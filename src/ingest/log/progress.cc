@@ -80,6 +80,23 @@ void Progress::Impl::Finish() {
   held_.clear();
 }
 
+// Exchanges what is held, not the bytes around it.
+void HeldRecord::Swap(HeldRecord& other) noexcept {
+  std::swap(plan, other.plan);
+  std::swap(kind, other.kind);
+  std::swap(tier, other.tier);
+  std::swap(place, other.place);
+  std::swap(last_line, other.last_line);
+  text.swap(other.text);
+  std::swap(main_size, other.main_size);
+  stamp.swap(other.stamp);
+  values.swap(other.values);
+  std::swap(header_epoch, other.header_epoch);
+  std::swap(epoch, other.epoch);
+  std::swap(step, other.step);
+  std::swap(total, other.total);
+}
+
 bool HeldRecord::HasRole(Role role) const {
   return std::any_of(values.begin(), values.end(),
                      [role](const Value& value) { return value.role == role; });

@@ -52,6 +52,7 @@ struct HeldRecord {
   double total = std::numeric_limits<double>::quiet_NaN();
 
   bool HasRole(Role role) const;
+  void Swap(HeldRecord& other) noexcept;
 };
 
 // The records of one file.

@@ -21,7 +21,7 @@ void Progress::Impl::Begin(Stream& stream, HeldRecord* record) {
     stream.train_shape = record->plan->shape;
     if (Known(record->total)) stream.train_total = record->total;
   }
-  std::swap(stream.pending, *record);
+  stream.pending.Swap(*record);
   Remember(&stream);
 }
 

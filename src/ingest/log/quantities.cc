@@ -257,16 +257,11 @@ std::string_view WithoutQuotes(std::string_view text) {
   return text.front() == '\'' || text.front() == '"' ? text.substr(1, text.size() - 2) : text;
 }
 
-}  // namespace
-
-NumberScan ScanNumber(std::string_view text) {
+// Every number, whatever its form.
+[[gnu::noinline]] NumberScan ScanAny(std::string_view text) {
   const char* const begin = text.data();
   const char* const end = begin + text.size();
   if (begin == end) return {};
-  if (text.size() >= kCommonBytes) {
-    const NumberScan common = ScanCommon(begin);
-    if (common.size > 0) return common;
-  }
   const bool negative = *begin == '-';
   const size_t sign = negative || *begin == '+' ? 1 : 0;
   const char* const first = begin + sign;
@@ -304,6 +299,16 @@ NumberScan ScanNumber(std::string_view text) {
     number *= kPowers[static_cast<size_t>(exponent)];
   }
   return {negative ? -number : number, static_cast<size_t>(at - begin)};
+}
+
+}  // namespace
+
+NumberScan ScanNumber(std::string_view text) {
+  if (text.size() >= kCommonBytes) {
+    const NumberScan common = ScanCommon(text.data());
+    if (common.size > 0) return common;
+  }
+  return ScanAny(text);
 }
 
 std::optional<NumberText> ReadNumberText(std::string_view text) {

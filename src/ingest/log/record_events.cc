@@ -61,10 +61,6 @@ void EachNumber(const IndexedRecord& record, bool all, const Known& known, const
 
 }  // namespace
 
-std::optional<int64_t> WholeOf(std::optional<double> number) {
-  return number ? model::WholeOf(std::floor(*number)) : std::nullopt;
-}
-
 model::Event StepEvent(const IndexedRecord& record, int64_t t_ns, bool all) {
   model::Event event{.t_ns = t_ns,
                      .kind = EventKind::kStep,

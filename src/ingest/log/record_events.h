@@ -3,6 +3,7 @@
 // processes that they are given are the caller's.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <optional>
 
@@ -10,11 +11,15 @@
 #include "ingest/log/indexed_record.h"
 #include "ingest/log/step_tables.h"
 #include "model/event.h"
+#include "model/limits.h"
 
 namespace epochmeter::ingest::log {
 
 // The nearest whole number below; nothing for one that has none.
-std::optional<int64_t> WholeOf(std::optional<double> number);
+inline std::optional<int64_t> WholeOf(std::optional<double> number) {
+  if (!number) return {};
+  return model::WholeOf(std::floor(*number));
+}
 
 // A step with its numbers and scalars; its place is the field "line". How many steps it stands for
 // and how long they took is the caller's to add. Without `all` of the scalars only those that have
