@@ -149,13 +149,8 @@ void LogSummary::AddProgress(const IndexedRecord& record, const StepTiming& timi
   }
   const auto epoch = EpochOf(record);
   if (epoch && std::isfinite(*epoch)) {
-<<<<<<< HEAD
     if (!report_.first_epoch) report_.first_epoch = *epoch;
     report_.last_epoch = *epoch;
-=======
-    if (!report_.first_epoch) report_.first_epoch = epoch;
-    report_.last_epoch = epoch;
->>>>>>> origin/main
     const double whole = std::floor(*epoch);
     if (whole != last_whole_epoch_ && whole_epochs_.size() < kMostEpochs) {
       whole_epochs_.insert(whole);

@@ -36,13 +36,9 @@ struct StepTiming {
 // What a record counts with, as whole as it was printed.
 inline std::optional<double> EpochOf(const IndexedRecord& record) {
   const LogValue* printed = record.Find(Role::kEpoch);
-<<<<<<< HEAD
   if (printed != nullptr) return printed->number;
   if (record->header_epoch) return *record->header_epoch;
   return {};
-=======
-  return printed != nullptr ? std::optional(printed->number) : record->header_epoch;
->>>>>>> origin/main
 }
 
 // The step since the training began, where it is printed exactly ("50K" is not).
@@ -50,13 +46,8 @@ inline std::optional<double> ExactStep(const IndexedRecord& record) {
   const LogValue* step = record.Find(Role::kStep);
   if (step == nullptr || !std::isfinite(step->number)) return {};
   const char last = step->text.empty() ? '\0' : step->text.back();
-<<<<<<< HEAD
   if (last == 'K' || last == 'k' || last == 'M') return {};
   return step->number;
-=======
-  const bool rounded = last == 'K' || last == 'k' || last == 'M';
-  return rounded ? std::nullopt : std::optional(step->number);
->>>>>>> origin/main
 }
 
 class StepTimer {
