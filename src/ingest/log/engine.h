@@ -44,8 +44,9 @@ struct EngineOptions {
 
 class LogEngine {
  public:
-  // Borrows the sink. Records of one stream come in the order of their lines; a record may come
-  // after later events, while it is not yet sure what its line means.
+  // Borrows the sink. Training records of one stream come in the order of their lines. A record may
+  // come after later events and evaluations, while it is not yet sure what its line means or which
+  // lines belong to it.
   explicit LogEngine(LogSink& sink, const EngineOptions& options = {});
   ~LogEngine();
 

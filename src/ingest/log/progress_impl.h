@@ -59,6 +59,8 @@ class Progress::Impl {
   void EndBox(Stream& stream);
   bool EndsEvalLine(Stream& stream);
   void Candidate(Stream& stream, const LinePlan& plan);
+  void Merge(Stream& stream, const LinePlan& plan);
+  void JudgeKind(Stream& stream, const LinePlan& plan, HeldRecord* judged);
   static bool GoesOn(const Stream& stream, const HeldRecord& record);
   void Begin(Stream& stream, HeldRecord* record);
   static bool IsSaidTwice(const Stream& stream, const HeldRecord& record);

@@ -89,35 +89,32 @@ bool Progress::Impl::EndsEvalLine(Stream& stream) {
   return true;
 }
 
-void Progress::Impl::Candidate(Stream& stream, const LinePlan& plan) {
+// Adds the line in `scratch_` to the pending record.
+void Progress::Impl::Merge(Stream& stream, const LinePlan& plan) {
   HeldRecord& record = scratch_;
-  if (IsSaidTwice(stream, record)) {
-    stream.pending.last_line = record.place.line;
+  // "step 0: train loss 4.2, val loss 4.3" next to "iter 0: loss 4.25": an evaluation's.
+  if (stream.pending.plan->has_eval_values && !plan.has_eval_values && plan.names_loss &&
+      stream.pending.plan->family != plan.family) {
+    evals_.insert(stream.pending.plan->family);
+    stream.pending.kind = RecordKind::kEval;
+    FlushOne(stream);
+    Candidate(stream, plan);
     return;
   }
-  if (evals_.contains(plan.family)) record.kind = RecordKind::kEval;
-  if (MergesWith(stream, record)) {
-    // "step 0: train loss 4.2, val loss 4.3" next to "iter 0: loss 4.25": an
-    // evaluation's.
-    if (stream.pending.plan->has_eval_values && !plan.has_eval_values && plan.names_loss &&
-        stream.pending.plan->family != plan.family) {
-      evals_.insert(stream.pending.plan->family);
-      stream.pending.kind = RecordKind::kEval;
-      FlushOne(stream);
-      Candidate(stream, plan);
-      return;
-    }
-    // The line with the loss is the main one, unless both begin alike.
-    if (record.tier > stream.pending.tier && plan.family != stream.pending.plan->family) {
-      Forget(&stream);
-      std::swap(stream.pending, record);
-      Remember(&stream);
-    }
-    const Tier tier = std::max(stream.pending.tier, record.tier);
-    Join(&stream.pending, record);
-    stream.pending.tier = tier;
-    return;
+  // The line with the loss is the main one, unless both begin alike.
+  if (record.tier > stream.pending.tier && plan.family != stream.pending.plan->family) {
+    Forget(&stream);
+    std::swap(stream.pending, record);
+    Remember(&stream);
   }
+  const Tier tier = std::max(stream.pending.tier, record.tier);
+  Join(&stream.pending, record);
+  stream.pending.tier = tier;
+}
+
+// What the lines before say that a line is.
+void Progress::Impl::JudgeKind(Stream& stream, const LinePlan& plan, HeldRecord* judged) {
+  HeldRecord& record = *judged;
   Shape& shape = ShapeOf(plan.shape);
   if (record.kind == RecordKind::kTrain && IsEvaluation(stream, plan, record)) {
     record.kind = RecordKind::kEval;  // its steps say nothing of the training's
@@ -140,6 +137,20 @@ void Progress::Impl::Candidate(Stream& stream, const LinePlan& plan) {
       plan.family != step_family_) {
     record.kind = RecordKind::kSummary;
   }
+}
+
+void Progress::Impl::Candidate(Stream& stream, const LinePlan& plan) {
+  HeldRecord& record = scratch_;
+  if (IsSaidTwice(stream, record)) {
+    stream.pending.last_line = record.place.line;
+    return;
+  }
+  if (evals_.contains(plan.family)) record.kind = RecordKind::kEval;
+  if (MergesWith(stream, record)) {
+    Merge(stream, plan);
+    return;
+  }
+  JudgeKind(stream, plan, &record);
   if (record.kind == RecordKind::kEval || record.kind == RecordKind::kInference) {
     Give(stream, &record);
     return;
