@@ -50,7 +50,15 @@ class EventReader::Impl : public EventContext {
 
   void Line(const LinePlace& place, std::string_view text) {
     const EventLine line{place, text};
-    stream_ = &streams_[place.stream];
+    if (last_stream_ == nullptr || last_stream_->first != place.stream) {
+      last_stream_ = &*streams_.try_emplace(place.stream).first;
+    }
+    stream_ = &last_stream_->second;
+    if (stream_->blocks.empty()) {
+      Dispatch(line);
+      if (!opened_.empty()) EndBlocks({});
+      return MarkOpen(place.stream);
+    }
     // Blocks stay where they are while families open new ones behind them.
     const size_t open = stream_->blocks.size();
     std::vector<bool> over(open, false), looked(open, false);
@@ -156,7 +164,7 @@ class EventReader::Impl : public EventContext {
 
   void MarkOpen(uint32_t stream) {
     if (stream >= open_.size()) open_.resize(stream + 1);
-    open_[stream] = static_cast<char>(!streams_[stream].blocks.empty());
+    open_[stream] = static_cast<char>(!stream_->blocks.empty());
   }
 
   void EmitWaiting(FileState* file) {
@@ -176,6 +184,7 @@ class EventReader::Impl : public EventContext {
   std::pair<const uint32_t, FileState>* last_file_ = nullptr;  // of the record before
   std::vector<char> open_;                                     // by stream
   Stream* stream_ = nullptr;
+  std::pair<const uint32_t, Stream>* last_stream_ = nullptr;  // of the line before
   std::vector<std::unique_ptr<EventBlock>> opened_;
 };
 

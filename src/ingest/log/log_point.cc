@@ -65,19 +65,26 @@ void KeptRecord::Keep(const LogRecord& record) {
   texts_.assign(record.text);
   // Texts are nearly always part of the line, which is held already.
   const auto begin = reinterpret_cast<uintptr_t>(record.text.data());
-  size_t elsewhere = record.stamp.size();
-  for (const LogValue& value : values_) {
+  const auto inside = [&record, begin](const LogValue& value) {
     const size_t at = reinterpret_cast<uintptr_t>(value.text.data()) - begin;
-    if (at > record.text.size()) elsewhere += value.text.size();
+    return at <= record.text.size() && value.text.size() <= record.text.size() - at;
+  };
+  size_t elsewhere = record.stamp.size();
+  bool all = true;
+  for (const LogValue& value : values_) {
+    if (inside(value)) continue;
+    all = false;
+    elsewhere += value.text.size();
   }
-  texts_.reserve(record.text.size() + elsewhere);  // so that views into it stay
+  if (texts_.capacity() < record.text.size() + elsewhere) {
+    texts_.reserve(record.text.size() + elsewhere);  // so that views into it stay
+  }
   record_.text = texts_;
   record_.stamp = Hold(record.stamp);
   for (LogValue& value : values_) {
     const size_t at = reinterpret_cast<uintptr_t>(value.text.data()) - begin;
-    const bool inside = at <= record.text.size() && value.text.size() <= record.text.size() - at;
-    value.text =
-        inside ? std::string_view(texts_.data() + at, value.text.size()) : Hold(value.text);
+    value.text = all || inside(value) ? std::string_view(texts_.data() + at, value.text.size())
+                                      : Hold(value.text);
   }
   record_.values = values_;
   record_.places = nullptr;

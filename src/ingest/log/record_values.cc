@@ -15,13 +15,13 @@ void AddTotal(const FieldPlan& field, const Skeleton& skeleton, std::string_view
   const uint32_t begin = skeleton.begin[field.total_number];
   const NumberScan scan = ScanNumber(text.substr(begin));
   if (scan.size == 0) return;
-  record->values.push_back({.field = &field,
-                            .total = true,
-                            .role = field.total_role,
-                            .begin = begin,
-                            .size = static_cast<uint32_t>(scan.size),
-                            .number = scan.number,
-                            .value = scan.number});
+  HeldRecord::Value& value = record->values.emplace_back();
+  value.field = &field;
+  value.total = true;
+  value.role = field.total_role;
+  value.begin = begin;
+  value.size = static_cast<uint32_t>(scan.size);
+  value.number = value.value = scan.number;
 }
 
 bool ReadOne(const FieldPlan& field, const Skeleton& skeleton, std::string_view text,
@@ -55,6 +55,10 @@ bool IsWhole(double number) {
   return std::abs(number) < 1e15 && number == static_cast<double>(static_cast<int64_t>(number));
 }
 
+bool IsCounter(Role role) {
+  return role == Role::kEpoch || role == Role::kStep || role == Role::kStepInEpoch;
+}
+
 void NoteCounter(const HeldRecord::Value& value, HeldRecord* record) {
   if (value.role == Role::kEpoch && std::isnan(record->epoch)) record->epoch = value.value;
   if ((value.role == Role::kStep || value.role == Role::kStepInEpoch) && std::isnan(record->step) &&
@@ -78,7 +82,7 @@ void ReadField(const FieldPlan& field, const ProgressLine& line, HeldRecord* rec
     record->values.pop_back();
     return;
   }
-  NoteCounter(value, record);
+  if (IsCounter(value.role)) NoteCounter(value, record);
   const bool total = value.role == Role::kTotalSteps || value.role == Role::kEpochs;
   if (total && !IsWhole(value.number)) value.role = Role::kOther;
   if (field.form != FieldForm::kPair) return;
@@ -86,6 +90,19 @@ void ReadField(const FieldPlan& field, const ProgressLine& line, HeldRecord* rec
   NoteCounter(record->values.back(), record);  // "epoch/iter: 9/2579"
   const bool steps = field.role == Role::kStep || field.role == Role::kStepInEpoch;
   if (steps && std::isnan(record->total)) record->total = record->values.back().number;
+}
+
+Role Meant(Role role, bool in_epoch) {
+  switch (role) {
+    case Role::kStep:
+    case Role::kStepInEpoch:
+      return in_epoch ? Role::kStepInEpoch : Role::kStep;
+    case Role::kTotalSteps:
+    case Role::kStepsPerEpoch:
+      return in_epoch ? Role::kStepsPerEpoch : Role::kTotalSteps;
+    default:
+      return role;
+  }
 }
 
 }  // namespace
@@ -101,9 +118,7 @@ void ReadValues(const ProgressLine& line, HeldRecord* record) {
 void ReadCounters(const ProgressLine& line, HeldRecord* record) {
   Begin(line, record);
   for (const FieldPlan& field : line.plan->fields) {
-    const bool counter =
-        field.role == Role::kEpoch || field.role == Role::kStep || field.role == Role::kStepInEpoch;
-    if (counter) ReadField(field, line, record);
+    if (IsCounter(field.role)) ReadField(field, line, record);
   }
 }
 
@@ -115,12 +130,7 @@ void GiveRecord(const HeldRecord& record, uint32_t start, std::optional<bool> in
   for (size_t i = record.values.size(); i-- > 0;) {
     const HeldRecord::Value& value = record.values[i];
     Role role = value.role;
-    if (in_epoch && (role == Role::kStep || role == Role::kStepInEpoch)) {
-      role = *in_epoch ? Role::kStepInEpoch : Role::kStep;
-    }
-    if (in_epoch && (role == Role::kTotalSteps || role == Role::kStepsPerEpoch)) {
-      role = *in_epoch ? Role::kStepsPerEpoch : Role::kTotalSteps;
-    }
+    if (in_epoch) role = Meant(role, *in_epoch);
     const FieldPlan& field = *value.field;
     (*values)[i] = {.key = value.total ? field.total_key : field.key,
                     .text = text.substr(value.begin, value.size),
