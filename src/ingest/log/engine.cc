@@ -43,12 +43,14 @@ class RecordTap : public LogSink {
       : sink_(sink), events_(events), messages_(messages) {}
   // The rank that a record prints counts more than where it stands.
   void OnRecord(const LogRecord& record) override {
-    const std::optional<double> printed = record.Number(Role::kRank);
-    const bool other = printed && *printed >= 0 && *printed < kMostRanks &&
-                       *printed == std::floor(*printed) && record.place.rank != *printed;
+    const LogValue* rank = record.Find(Role::kRank);
+    if (rank == nullptr) return Give(record);
+    const double printed = rank->number;
+    const bool other = printed >= 0 && printed < kMostRanks && printed == std::floor(printed) &&
+                       record.place.rank != printed;
     if (!other) return Give(record);
     LogRecord of_rank = record;
-    of_rank.place.rank = static_cast<int32_t>(*printed);
+    of_rank.place.rank = static_cast<int32_t>(printed);
     Give(of_rank);
   }
   void OnEvent(const LogEvent& event) override { sink_.OnEvent(event); }
@@ -62,8 +64,10 @@ class RecordTap : public LogSink {
   void Give(const LogRecord& record) {
     events_.Record(record);
     if (messages_ && record.kind == RecordKind::kTrain) {
-      const std::optional<double> step = record.Number(Role::kStep);
-      messages_->NoteStep(record.place, step ? step : record.Number(Role::kStepInEpoch));
+      const LogValue* step = record.Find(Role::kStep);
+      if (step == nullptr) step = record.Find(Role::kStepInEpoch);
+      messages_->NoteStep(record.place,
+                          step != nullptr ? std::optional(step->number) : std::nullopt);
     }
     sink_.OnRecord(record);
   }
@@ -145,18 +149,20 @@ class LogEngineFile : public TextSink, public PayloadSink, public LineSink {
     }
     const std::optional<RawStamp> stamp = kind->stamp.Read(payload.text, skeleton);
     NoteTime(payload, stamp, &source);
-    const LinePlace place = {.file = index_,
-                             .stream = source.stream,
-                             .line = payload.line,
-                             .rank = payload.rank ? payload.rank : file_.rank,
-                             .wall_ns = source.wall_ns};
-    if (wanted) shared_.events.Line(place, payload.text);
-    progress_.Line({.place = place,
-                    .text = payload.text,
-                    .redrawn = payload.redrawn,
-                    .stamp = stamp ? stamp->text : std::string_view(),
-                    .skeleton = &skeleton,
-                    .plan = plan});
+    // In its place at once and part by part: this runs for every line.
+    ProgressLine line;
+    line.place.file = index_;
+    line.place.stream = source.stream;
+    line.place.line = payload.line;
+    if (const auto& rank = payload.rank ? payload.rank : file_.rank) line.place.rank = *rank;
+    if (source.wall_ns) line.place.wall_ns = *source.wall_ns;
+    line.text = payload.text;
+    line.redrawn = payload.redrawn;
+    if (stamp) line.stamp = stamp->text;
+    line.skeleton = &skeleton;
+    line.plan = plan;
+    if (wanted) shared_.events.Line(line.place, line.text);
+    progress_.Line(line);
   }
 
   StampClock& clock() { return clock_; }

@@ -8,20 +8,45 @@
 namespace epochmeter::ingest::log {
 namespace {
 
+// Values of a line while they are read: those of the record before are written over, not made anew.
+class ValueList {
+ public:
+  ValueList(std::vector<HeldRecord::Value>* values, size_t fields) : values_(values) {
+    values_->resize(fields + kRoom);
+  }
+  ValueList(const ValueList&) = delete;
+  ValueList& operator=(const ValueList&) = delete;
+  ~ValueList() { values_->resize(size_); }
+
+  // Where the next value goes; it counts from Add on.
+  HeldRecord::Value& Next() {
+    if (size_ == values_->size()) values_->resize(size_ + kRoom);
+    return (*values_)[size_] = {};
+  }
+  void Add() { ++size_; }
+  const HeldRecord::Value& back() const { return (*values_)[size_ - 1]; }
+
+ private:
+  static constexpr size_t kRoom = 4;  // for the second numbers of pairs
+  std::vector<HeldRecord::Value>* values_;
+  size_t size_ = 0;
+};
+
 // The second number of a pair as a value of its own.
 void AddTotal(const FieldPlan& field, const Skeleton& skeleton, std::string_view text,
-              HeldRecord* record) {
+              ValueList* values) {
   if (field.total_number >= skeleton.numbers) return;
   const uint32_t begin = skeleton.begin[field.total_number];
   const NumberScan scan = ScanNumber(text.substr(begin));
   if (scan.size == 0) return;
-  HeldRecord::Value& value = record->values.emplace_back();
+  HeldRecord::Value& value = values->Next();
   value.field = &field;
   value.total = true;
   value.role = field.total_role;
   value.begin = begin;
   value.size = static_cast<uint32_t>(scan.size);
   value.number = value.value = scan.number;
+  values->Add();
 }
 
 bool ReadOne(const FieldPlan& field, const Skeleton& skeleton, std::string_view text,
@@ -73,23 +98,21 @@ void Begin(const ProgressLine& line, HeldRecord* record) {
   record->last_line = line.place.line;
   record->header_epoch.reset();
   record->epoch = record->step = record->total = std::numeric_limits<double>::quiet_NaN();
-  record->values.clear();
 }
 
-void ReadField(const FieldPlan& field, const ProgressLine& line, HeldRecord* record) {
-  HeldRecord::Value& value = record->values.emplace_back();
-  if (!ReadOne(field, *line.skeleton, line.text, &value)) {
-    record->values.pop_back();
-    return;
-  }
+void ReadField(const FieldPlan& field, const ProgressLine& line, HeldRecord* record,
+               ValueList* values) {
+  HeldRecord::Value& value = values->Next();
+  if (!ReadOne(field, *line.skeleton, line.text, &value)) return;
+  values->Add();
   if (IsCounter(value.role)) NoteCounter(value, record);
   const bool total = value.role == Role::kTotalSteps || value.role == Role::kEpochs;
   if (total && !IsWhole(value.number)) value.role = Role::kOther;
   if (field.form != FieldForm::kPair) return;
-  AddTotal(field, *line.skeleton, line.text, record);
-  NoteCounter(record->values.back(), record);  // "epoch/iter: 9/2579"
+  AddTotal(field, *line.skeleton, line.text, values);
+  NoteCounter(values->back(), record);  // "epoch/iter: 9/2579"
   const bool steps = field.role == Role::kStep || field.role == Role::kStepInEpoch;
-  if (steps && std::isnan(record->total)) record->total = record->values.back().number;
+  if (steps && std::isnan(record->total)) record->total = values->back().number;
 }
 
 Role Meant(Role role, bool in_epoch) {
@@ -112,13 +135,15 @@ void ReadValues(const ProgressLine& line, HeldRecord* record) {
   record->text.assign(line.text);
   record->main_size = static_cast<uint32_t>(line.text.size());
   record->stamp.assign(line.stamp);
-  for (const FieldPlan& field : line.plan->fields) ReadField(field, line, record);
+  ValueList values(&record->values, line.plan->fields.size());
+  for (const FieldPlan& field : line.plan->fields) ReadField(field, line, record, &values);
 }
 
 void ReadCounters(const ProgressLine& line, HeldRecord* record) {
   Begin(line, record);
+  ValueList values(&record->values, line.plan->fields.size());
   for (const FieldPlan& field : line.plan->fields) {
-    if (IsCounter(field.role)) ReadField(field, line, record);
+    if (IsCounter(field.role)) ReadField(field, line, record, &values);
   }
 }
 

@@ -47,17 +47,18 @@ std::string_view StepTimeFromName(StepTimeFrom from) {
   return kNames[static_cast<size_t>(from)];
 }
 
-std::optional<double> StepTimer::StepsSince(const Last& last, const IndexedRecord& record) {
+// 0 where they are not known.
+double StepTimer::StepsSince(const Last& last, const IndexedRecord& record) {
   const auto step = ExactStep(record);
   if (step && last.step) return *step - *last.step;
   const auto inner = record.Number(Role::kStepInEpoch);
   const auto epoch = EpochOf(record);
-  if (!inner || !last.step_in_epoch || epoch.has_value() != last.epoch.has_value()) return {};
+  if (!inner || !last.step_in_epoch || epoch.has_value() != last.epoch.has_value()) return 0;
   const double epochs = epoch ? std::floor(*epoch) - std::floor(*last.epoch) : 0;
   const double ahead = *inner - *last.step_in_epoch;
   if (epochs == 0) return ahead;
   const auto whole = record.Number(Role::kStepsPerEpoch);
-  if (!whole || epochs < 0) return {};
+  if (!whole || epochs < 0) return 0;
   return epochs * *whole + ahead;
 }
 
@@ -90,7 +91,9 @@ void StepTimer::Derive(const Last& last, const IndexedRecord& record, StepTiming
     timing->from = from;
     return true;
   };
-  if (const auto data = record.Value(Role::kDataTime); data && IsTime(*data)) timing->data_s = data;
+  if (const auto data = record.Value(Role::kDataTime); data && IsTime(*data)) {
+    timing->data_s = *data;
+  }
   const auto printed = record.Value(Role::kStepTime);
   if (printed && !timing->sums && set(*printed, StepTimeFrom::kPrinted)) return;
   if (printed && timing->sums && last.printed_s && *printed > *last.printed_s && timing->steps &&
@@ -124,8 +127,7 @@ StepTiming StepTimer::Next(const IndexedRecord& record) {
   const auto epoch = EpochOf(record);
   timing.new_epoch = epoch && before.epoch && std::floor(*epoch) != std::floor(*before.epoch);
   if (!timing.first) {
-    timing.steps = StepsSince(before, record);
-    if (timing.steps && !(*timing.steps > 0)) timing.steps.reset();
+    if (const double steps = StepsSince(before, record); steps > 0) timing.steps = steps;
     if (record->place.wall_ns && before.wall_ns && *record->place.wall_ns >= *before.wall_ns) {
       timing.interval_s = static_cast<double>(*record->place.wall_ns - *before.wall_ns) * 1e-9;
     }

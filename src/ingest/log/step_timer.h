@@ -63,7 +63,7 @@ class StepTimer {
     bool sums = false;
     std::optional<int64_t> wall_ns;
   };
-  static std::optional<double> StepsSince(const Last& last, const IndexedRecord& record);
+  static double StepsSince(const Last& last, const IndexedRecord& record);
   static bool GoesBack(const Last& last, const IndexedRecord& record);
   static uint32_t RisesOf(const Last& last, double printed_s, const StepTiming& timing);
   static void Derive(const Last& last, const IndexedRecord& record, StepTiming* timing);

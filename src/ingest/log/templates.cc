@@ -227,7 +227,7 @@ std::vector<uint32_t> TemplateTable::Top(size_t most) const {
   return numbers;
 }
 
-void TemplateTable::NoteStep(const LinePlace& place, std::optional<double> step) {
+void TemplateTable::AddMark(const LinePlace& place, bool known, double step) {
   std::vector<StepMark>& marks = steps_[place.file];
   if (!marks.empty() && marks.back().line > place.line) return;  // a record told late
   if (marks.size() == kMostSteps) {
@@ -235,7 +235,10 @@ void TemplateTable::NoteStep(const LinePlace& place, std::optional<double> step)
     for (size_t i = 0; i < kMostSteps / 2; ++i) marks[i] = marks[i * 2];
     marks.resize(kMostSteps / 2);
   }
-  marks.push_back({.line = place.line, .step = step, .wall_ns = place.wall_ns});
+  StepMark& mark = marks.emplace_back();
+  mark.line = place.line;
+  if (known) mark.step = step;
+  if (place.wall_ns) mark.wall_ns = *place.wall_ns;
 }
 
 TemplateTable::Marks TemplateTable::MarksAt(uint32_t file, uint64_t line) const {

@@ -49,7 +49,9 @@ class TemplateTable {
     if (line > last_line_) last_line_ = line;
   }
   // A training record and its step, where it prints one; brackets anomalies later.
-  void NoteStep(const LinePlace& place, std::optional<double> step);
+  void NoteStep(const LinePlace& place, std::optional<double> step) {
+    AddMark(place, step.has_value(), step.value_or(0));
+  }
 
   // By number; [kNotClustered] counts what found no place. Templates that are part of another one
   // have counts of their own until Fold adds them to it.
@@ -80,6 +82,7 @@ class TemplateTable {
     std::optional<double> step;
     std::optional<int64_t> wall_ns;
   };
+  void AddMark(const LinePlace& place, bool known, double step);
   struct Marks {
     const StepMark* before = nullptr;  // at the line or before it
     const StepMark* after = nullptr;
