@@ -97,7 +97,8 @@ class Progress::Impl {
   std::unordered_map<uint32_t, Shape> shapes_;
   std::pair<const uint32_t, Stream>* last_stream_ = nullptr;  // most lines ask for the same
   std::pair<const uint32_t, Shape>* last_shape_ = nullptr;
-  std::multimap<uint64_t, Stream*> pending_;  // by line, where there are several streams
+  std::multimap<uint64_t, Stream*> pending_;           // by line, where there are several streams
+  std::multimap<uint64_t, Stream*>::node_type spare_;  // one that was taken out, for the next
   std::vector<HeldRecord> held_;
   std::vector<LogValue> values_;
   HeldRecord scratch_;

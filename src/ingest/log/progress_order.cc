@@ -81,7 +81,14 @@ void Progress::Impl::GiveTrain(Stream& stream, HeldRecord* record) {
 
 void Progress::Impl::Remember(Stream* stream) {
   stream->has_pending = true;
-  if (streams_.size() > 1) pending_.emplace(stream->pending.place.line, stream);
+  if (streams_.size() <= 1) return;
+  if (spare_.empty()) {
+    pending_.emplace(stream->pending.place.line, stream);
+    return;
+  }
+  spare_.key() = stream->pending.place.line;
+  spare_.mapped() = stream;
+  pending_.insert(std::move(spare_));
 }
 
 // The first one's record was pending while it was the only stream.
@@ -97,7 +104,7 @@ void Progress::Impl::Forget(Stream* stream) {
   const auto range = pending_.equal_range(stream->pending.place.line);
   for (auto at = range.first; at != range.second; ++at) {
     if (at->second != stream) continue;
-    pending_.erase(at);
+    spare_ = pending_.extract(at);
     return;
   }
 }

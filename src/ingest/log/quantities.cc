@@ -77,32 +77,55 @@ const char* TakeDigits(const char* at, const char* end, uint64_t* mantissa) {
   return at;
 }
 
-// Most numbers: up to seven digits on each side of a point, and more text behind. A size of 0 when
-// it is not that.
+// The exponent at `at` ("e-05"), if one is there. Returns its end, or `at`.
+const char* ScanExponent(const char* at, const char* end, int* exponent) {
+  if (at == end || (*at | 0x20) != 'e') return at;
+  const char* digit = at + 1;
+  const bool negative = digit != end && *digit == '-';
+  if (digit != end && (*digit == '-' || *digit == '+')) ++digit;
+  if (digit == end || !IsDigit(*digit)) return at;
+  int value = 0;
+  for (; digit != end && IsDigit(*digit); ++digit) {
+    if (value < 10000) value = value * 10 + (*digit - '0');
+  }
+  *exponent = negative ? -value : value;
+  return digit;
+}
+
+// Most numbers: up to seven digits on each side of a point, and more text behind, perhaps with an
+// exponent. A size of 0 when it is not that.
 constexpr size_t kCommonBytes = 24;  // that may be looked at
-inline NumberScan ScanCommon(const char* begin) {
+inline NumberScan ScanCommon(const char* begin, const char* end) {
   const char* at = begin;
   const bool negative = *at == '-';
   if (negative) ++at;
   uint64_t bytes = LoadEight(at);
   const int whole = LeadingDigits(bytes);
   if (whole == 0 || whole == 8) return {};
-  auto number = static_cast<double>(SomeDigits(bytes, whole));
+  uint64_t mantissa = SomeDigits(bytes, whole);
+  int exponent = 0;
   at += whole;
   if (*at == '.') {
     bytes = LoadEight(++at);
     const int part = LeadingDigits(bytes);
     if (part == 8) return {};
     if (part > 0) {
-      const uint64_t power = kIntegerPowers[static_cast<size_t>(part)];
-      const uint64_t mantissa = static_cast<uint64_t>(number) * power + SomeDigits(bytes, part);
-      number = static_cast<double>(mantissa) / kPowers[static_cast<size_t>(part)];
+      mantissa = mantissa * kIntegerPowers[static_cast<size_t>(part)] + SomeDigits(bytes, part);
+      exponent = -part;
       at += part;
     }
   } else if (*at == ',') {
     return {};
   }
-  if ((*at | 0x20) == 'e') return {};
+  auto number = static_cast<double>(mantissa);
+  if ((*at | 0x20) == 'e') {
+    int written = 0;
+    at = ScanExponent(at, end, &written);
+    exponent += written;
+    if (exponent < -22 || exponent > 22) return {};
+    if (exponent > 0) number *= kPowers[static_cast<size_t>(exponent)];
+  }
+  if (exponent < 0) number /= kPowers[static_cast<size_t>(-exponent)];
   return {negative ? -number : number, static_cast<size_t>(at - begin)};
 }
 
@@ -149,21 +172,6 @@ NumberScan ScanSlow(const char* begin, const char* end, size_t sign) {
   }
   scan.size = static_cast<size_t>(last - begin) + sign;
   return scan;
-}
-
-// The exponent at `at` ("e-05"), if one is there. Returns its end, or `at`.
-const char* ScanExponent(const char* at, const char* end, int* exponent) {
-  if (at == end || (*at | 0x20) != 'e') return at;
-  const char* digit = at + 1;
-  const bool negative = digit != end && *digit == '-';
-  if (digit != end && (*digit == '-' || *digit == '+')) ++digit;
-  if (digit == end || !IsDigit(*digit)) return at;
-  int value = 0;
-  for (; digit != end && IsDigit(*digit); ++digit) {
-    if (value < 10000) value = value * 10 + (*digit - '0');
-  }
-  *exponent = negative ? -value : value;
-  return digit;
 }
 
 // "2h13m", "46s215ms", "1 day 2:03:04": the amount and unit at `at`; moves behind it.
@@ -305,7 +313,7 @@ std::string_view WithoutQuotes(std::string_view text) {
 
 NumberScan ScanNumber(std::string_view text) {
   if (text.size() >= kCommonBytes) {
-    const NumberScan common = ScanCommon(text.data());
+    const NumberScan common = ScanCommon(text.data(), text.data() + text.size());
     if (common.size > 0) return common;
   }
   return ScanAny(text);

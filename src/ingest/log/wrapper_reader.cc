@@ -68,9 +68,15 @@ bool WrapperReader::GivePlain(const Segment& segment) {
   const bool fresh = line.number != segment.line;
   if (text[0] == '{' || learner_.lines() > 0 || MayHaveSureMark(text)) return false;
   if (line.marked && !fresh) return false;
-  if (learned_.any() && learned_.Read(text).kind != WrapperKind::kNone) return false;
+  if (fresh && pause_ == 0) {
+    // Of those learned only a time is none of these.
+    if (ReadLikelyMark(text).kind != WrapperKind::kNone) return false;
+    const bool times = learned_.Knows(WrapperKind::kTime);
+    if (times && ReadTimeMark(text).kind != WrapperKind::kNone) return false;
+  } else if (learned_.any() && learned_.Read(text).kind != WrapperKind::kNone) {
+    return false;
+  }
   if (fresh) {
-    if (pause_ == 0 && ReadLikelyMark(text).kind != WrapperKind::kNone) return false;
     if (pause_ > 0) --pause_;
     if (line.marked) line.Clear();
     line.number = segment.line;
