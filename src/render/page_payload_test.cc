@@ -100,6 +100,22 @@ TEST(PagePayload, StepsTellNanFromAbsent) {
   EXPECT_EQ(steps["scalars"]["late"]["v"], json({nullptr, nullptr, nullptr, 1}));
 }
 
+TEST(PagePayload, SecondsAreOfOneStepWhereARowTellsSeveral) {
+  MadeRun made(10);
+  for (int i = 1; i <= 2; ++i) {
+    model::Event step{.t_ns = made.run.span.begin_ns + i,
+                      .kind = model::EventKind::kStep,
+                      .epoch = 0,
+                      .step = 10 * i};
+    step.fields.push_back({.key = "duration_s", .value = 5.0});
+    step.fields.push_back({.key = "steps", .value = int64_t{10}});
+    made.run.steps[model::ProcessKey()].Add(step);
+  }
+  const json steps = Payload(made)["ranks"][0]["steps"];
+  EXPECT_EQ(steps["count"], 20);
+  EXPECT_NEAR(Values(steps["duration"]["v"], steps["duration"]["scale"]).back(), 0.5, 1e-3);
+}
+
 TEST(PagePayload, BearsAHostileRunAndRedactsIt) {
   MadeRun made(100, kHostileName);
   const model::EntityId gpu = made.Entity(model::Scope::kGpu, kHostileName, {{"gpu", "x"}});

@@ -69,6 +69,33 @@ void WriteNumbers(std::string_view key, const std::vector<int64_t>& numbers,
   any ? json->Raw(array.Take()) : json->Null();
 }
 
+// How many steps a row tells: trainings that print each tenth step tell ten in one.
+double StepsOfRow(const StepTable& table, size_t row) {
+  const std::vector<double>* counts = table.Column("steps");
+  const double count = counts == nullptr ? 1 : (*counts)[row];
+  return count >= 1 && count < 1e9 ? count : 1;
+}
+
+uint64_t CountSteps(const StepTable& table) {
+  double total = 0;
+  for (size_t row = 0; row < table.size(); ++row) total += StepsOfRow(table, row);
+  return static_cast<uint64_t>(total);
+}
+
+// Seconds of one of the steps that a row tells.
+void WriteSeconds(std::string_view key, const StepTable& table, std::string_view name,
+                  const std::vector<size_t>& rows, JsonWriter* json) {
+  const std::vector<double>* column = table.Column(name);
+  if (column == nullptr || table.Column("steps") == nullptr) {
+    return WriteColumn(key, column, rows, json);
+  }
+  std::vector<double> each = *column;
+  for (const size_t row : rows) {
+    if (std::isfinite(each[row])) each[row] /= StepsOfRow(table, row);
+  }
+  WriteColumn(key, &each, rows, json);
+}
+
 bool WriteSteps(const StepTable* table, size_t buckets, const PageClock& clock, JsonWriter* json) {
   json->Key("steps");
   if (table == nullptr || table->size() == 0) {
@@ -77,15 +104,15 @@ bool WriteSteps(const StepTable* table, size_t buckets, const PageClock& clock, 
   }
   const std::vector<size_t> rows = ShownSteps(*table, buckets);
   const bool thinned = rows.size() < table->size();
-  json->BeginObject().Field("count", static_cast<uint64_t>(table->size()));
+  json->BeginObject().Field("count", CountSteps(*table));
   json->Field("thinned", thinned);
   DeltaArray times;
   for (const size_t row : rows) times.Add(clock.Ms(table->t_ns[row]));
   json->Key("t").Raw(times.Take());
   WriteNumbers("step", table->step, rows, json);
   WriteNumbers("epoch", table->epoch, rows, json);
-  WriteColumn("duration", table->Column("duration_s"), rows, json);
-  WriteColumn("data_wait", table->Column("data_wait_s"), rows, json);
+  WriteSeconds("duration", *table, "duration_s", rows, json);
+  WriteSeconds("data_wait", *table, "data_wait_s", rows, json);
   json->Key("scalars").BeginObject();
   size_t scalars = 0;
   for (const auto& [name, column] : table->columns) {
