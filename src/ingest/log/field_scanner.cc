@@ -408,6 +408,7 @@ class Scanner {
 
   void Number() {
     const size_t begin = at_;
+    if (SkipOddNumber()) return;
     size_t end = NumberEnd(text_, at_);
     FieldForm form = FieldForm::kNumber;
     if (SkipStamp(text_, begin, &end)) {
@@ -430,6 +431,25 @@ class Scanner {
     }
     ReadUnit();
     after_number_ = true;
+  }
+
+  // "0x1f", "1_001", "0,001": numbers in ways that are not read. No value, rather than a wrong one.
+  bool SkipOddNumber() {
+    size_t end = at_ + (Peek() == '-' || Peek() == '+' ? 1 : 0);
+    const bool zero = end < text_.size() && text_[end] == '0';
+    while (end < text_.size() && IsDigit(text_[end])) ++end;
+    const char mark = end < text_.size() ? text_[end] : '\0';
+    const bool digit = end + 1 < text_.size() && IsDigit(text_[end + 1]);
+    const bool hex = zero && end == at_ + 1 && mark == 'x';
+    const bool comma = zero && end == at_ + 1 && mark == ',' && digit && !in_bracket_ && separated_;
+    if (!hex && !comma && !(mark == '_' && digit)) return false;
+    while (end < text_.size() &&
+           (IsWordByte(text_[end]) || text_[end] == ',' || text_[end] == '.')) {
+      ++end;
+    }
+    at_ = end;
+    EndPhrase();
+    return true;
   }
 
   // "51.2ms", "7.4 sec", "36 samples/sec", "12K". Behind a space only what is surely a unit: a word

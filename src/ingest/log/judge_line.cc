@@ -113,6 +113,13 @@ class LineJudge {
       eval_ = true;
     }
     if (counter && eval_figure && !own_figure) eval_ = true;
+    // "[1/200] Building CXX object": a number of how many is not yet a training's.
+    if (draft_.plan.tier == Tier::kCounter && !draft_.plan.bar && !draft_.plan.has_epoch &&
+        std::all_of(
+            draft_.plan.fields.begin(), draft_.plan.fields.end(),
+            [](const FieldPlan& field) { return !IsCounter(field.role) || field.key.empty(); })) {
+      draft_.plan.tier = Tier::kNone;
+    }
     // "Epoch 4, global step 31: 'val_auc' reached 0.95, saving model to ..."
     if (draft_.plan.tier == Tier::kCounter && TellsOfSaving()) draft_.plan.tier = Tier::kNone;
     if (!draft_.text.empty() && IsConfiguration()) draft_.plan.tier = Tier::kNone;

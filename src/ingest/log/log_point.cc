@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <functional>
 #include <string>
 
@@ -21,6 +22,12 @@ uint64_t HashOf(const LogRecord& record) {
     hash = (hash ^ (key.size() << 16 | ends)) * 0x9E37'79B9'7F4A'7C15U;
   }
   return hash;
+}
+
+// As printed; a number in letters has no text of its own.
+std::string TextOf(const LogValue& value) {
+  if (!value.text.empty() || std::isfinite(value.number)) return std::string(value.text);
+  return std::isnan(value.number) ? "nan" : value.number < 0 ? "-inf" : "inf";
 }
 
 }  // namespace
@@ -48,8 +55,10 @@ model::LogPoint CopyOf(const LogRecord& record) {
                         .fields = {}};
   point.fields.reserve(record.values.size());
   for (const LogValue& value : record.values) {
-    point.fields.push_back({.key = std::string(value.key),
-                            .text = std::string(value.text),
+    if (value.key.empty() && value.role == Role::kOther) continue;  // nothing says what it is
+    const std::string_view key = value.key.empty() ? RoleName(value.role) : value.key;
+    point.fields.push_back({.key = std::string(key),
+                            .text = TextOf(value),
                             .unit = std::string(value.unit),
                             .role = std::string(RoleName(value.role)),
                             .number = value.number,

@@ -151,15 +151,15 @@ class FieldPlanner {
     if (plan->role == Role::kTotalSteps && UnitOf(field.unit).dimension == Dimension::kSeconds) {
       plan->role = Role::kElapsed;
     }
-    FitUnit(plan);
+    const double number =
+        ScanNumber(draft_.text.substr(field.begin, field.end - field.begin)).number;
+    FitUnit(number, plan);
     // A counter is a whole number, and no part of a sentence's list of figures.
     if (IsCounter(plan->role) &&
         (field.form == FieldForm::kDuration || field.form == FieldForm::kWord)) {
       plan->role = Role::kOther;
     }
     if (IsCounter(plan->role) && field.unit == "%") plan->role = Role::kPercent;
-    const double number =
-        ScanNumber(draft_.text.substr(field.begin, field.end - field.begin)).number;
     const bool whole = number == std::floor(number);
     if ((plan->role == Role::kStep || plan->role == Role::kStepInEpoch) && !whole) {
       plan->role = Role::kOther;
@@ -222,13 +222,14 @@ class FieldPlanner {
     return Role::kOther;
   }
 
-  static void FitUnit(FieldPlan* plan) {
+  // `number`: the value as printed, of the first line of its kind.
+  static void FitUnit(double number, FieldPlan* plan) {
     const bool memory = plan->role == Role::kMemory;
     // "elapsed time per iteration (ms)", "updt_s", "data_ms": the unit is in the name.
     std::string unit = plan->unit;
     if (unit.empty()) {
       const std::string name = NormalKey(plan->key);
-      if (base::EndsWith(name, "_ms")) unit = "ms";
+      if (base::EndsWith(name, "_ms") || base::StartsWith(name, "ms_")) unit = "ms";
       if (memory && base::EndsWith(name, "_gb")) unit = "GB";
       if (memory && base::EndsWith(name, "_mb")) unit = "MB";
     }
@@ -257,10 +258,10 @@ class FieldPlanner {
           plan->factor = meaning.factor;
         }
         if (meaning.dimension == Dimension::kSeconds) plan->role = Role::kStepTime;
+        if (HumanFactor(unit) > 0) plan->factor = HumanFactor(unit);  // "1.2k"
         break;
       case Role::kMemory:
-        // Frameworks that print no unit print MiB.
-        plan->factor = meaning.dimension == Dimension::kBytes ? meaning.factor : 1024.0 * 1024.0;
+        FitMemory(number, unit, meaning, plan);
         break;
       case Role::kPercent:
         break;
@@ -268,6 +269,25 @@ class FieldPlanner {
         const double human = HumanFactor(unit);
         if (human > 0) plan->factor = human;
       }
+    }
+  }
+
+  // Without a unit frameworks print MiB, or bytes; a share is no memory.
+  static void FitMemory(double number, std::string_view unit, const UnitMeaning& meaning,
+                        FieldPlan* plan) {
+    constexpr double kMostMib = 4'000'000;  // 4 TB
+    const std::string name = NormalKey(plan->key);
+    const bool share = unit == "%" || name.find("util") != std::string::npos ||
+                       name.find("usage") != std::string::npos ||
+                       name.find("percent") != std::string::npos;
+    if (meaning.dimension == Dimension::kBytes) {
+      plan->factor = meaning.factor;
+    } else if (share) {
+      plan->role = Role::kOther;
+    } else if (base::EndsWith(name, "bytes") || number > kMostMib) {
+      plan->factor = 1;
+    } else {
+      plan->factor = 1024.0 * 1024.0;
     }
   }
 
