@@ -109,6 +109,11 @@ bool WrapperLearner::Proven(WrapperKind kind, bool last) const {
   const bool machine =
       kind == WrapperKind::kHost && every && seen.names.front().name.find('-') != std::string::npos;
   if (every && (plain || machine || kind == WrapperKind::kContainer)) return true;
+  // Tasks that take turns, on every line: also where all say the same with other numbers.
+  if (kind == WrapperKind::kIndex && names >= 2 && seen.lines == lines_ && lines_ >= kLeastLines &&
+      names * 3 <= seen.lines && seen.comebacks * 2 >= seen.lines) {
+    return true;
+  }
   if (seen.lines < kLeastMarks || seen.lines * 4 < lines_ * 3) return false;
   if (names * 3 > seen.lines || names == kMostNames) return false;
   const auto varied =

@@ -211,6 +211,27 @@ TEST(WrapperReader, LearnsTaskNumbersThatComeInAnyOrder) {
   }
 }
 
+TEST(WrapperReader, LearnsTasksThatTakeTurnsAndSayTheSame) {
+  std::string bytes;
+  for (int i = 0; i < 40; ++i) {
+    bytes += std::to_string(i % 4) + ": step " + std::to_string(i / 4) + " loss 0.5\n";
+  }
+  const Lines lines = Read(bytes);
+  EXPECT_EQ(lines.all[0], (Line{"step 0 loss 0.5", 1, "0", 0}));
+  EXPECT_EQ(lines.all[39], (Line{"step 9 loss 0.5", 40, "3", 3}));
+}
+
+TEST(WrapperReader, LearnsTheOnlyTaskAndTheOnlyService) {
+  std::string task, service;
+  for (int i = 0; i < 20; ++i) {
+    const std::string text = "step " + std::to_string(i) + " loss 0.5\n";
+    task += "0: " + text;
+    service += "trainer-1  | " + text;
+  }
+  EXPECT_EQ(Read(task).all[19], (Line{"step 19 loss 0.5", 20, "0", 0}));
+  EXPECT_EQ(Read(service).all[19], (Line{"step 19 loss 0.5", 20, "trainer-1"}));
+}
+
 TEST(WrapperReader, LearnsContainerNames) {
   std::string bytes;
   for (int i = 0; i < 40; ++i) {
