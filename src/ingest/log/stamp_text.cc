@@ -425,7 +425,9 @@ size_t ReadGlogStampAt(std::string_view text, size_t at, RawStamp& stamp, LogLev
   const size_t digits = in.CountDigits();
   if ((digits != 4 && digits != 8) || in.Peek(digits) != ' ') return at;
   stamp = RawStamp{};
-  if (in.Take("0000 00:00:") && in.CountDigits() == 10) {
+  Cursor unset = in;  // glog before it knows the zone
+  if (unset.Take("0000 00:00:") && unset.CountDigits() == 10) {
+    in = unset;
     if (!ReadUnix(in, stamp, 10)) return at;
   } else {
     if (digits == 8) stamp.year = static_cast<int32_t>(in.Number(4));
