@@ -126,6 +126,10 @@ StepTiming StepTimer::Next(const IndexedRecord& record) {
   timing.first = !known || before.start != record->start || timing.goes_back;
   const auto epoch = EpochOf(record);
   timing.new_epoch = epoch && before.epoch && std::floor(*epoch) != std::floor(*before.epoch);
+  // A line for a whole epoch tells all its steps, also where none was printed before.
+  const auto inner = record.Number(Role::kStepInEpoch);
+  const auto whole = record.Number(Role::kStepsPerEpoch);
+  if (timing.first && inner && whole && *inner == *whole && *inner >= 1) timing.steps = *inner;
   if (!timing.first) {
     if (const double steps = StepsSince(before, record); steps > 0) timing.steps = steps;
     if (record->place.wall_ns && before.wall_ns && *record->place.wall_ns >= *before.wall_ns) {

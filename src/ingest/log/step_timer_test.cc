@@ -23,6 +23,15 @@ TEST(StepTimer, APrintedStepTimeIsTaken) {
   EXPECT_FALSE(timing.steps.has_value());
 }
 
+TEST(StepTimer, ALineForAWholeEpochTellsAllItsSteps) {
+  StepTimer timer;
+  FedRecord whole(1), part(1);
+  whole.With(Role::kStepInEpoch, "", 32).With(Role::kStepsPerEpoch, "", 32);
+  part.With(Role::kStepInEpoch, "", 10).With(Role::kStepsPerEpoch, "", 32);
+  EXPECT_EQ(timer.Next(whole.record()).steps, 32);
+  EXPECT_FALSE(StepTimer().Next(part.record()).steps.has_value());
+}
+
 TEST(StepTimer, AnElapsedTimeIsNoStepTimeButItsDifferencesAre) {
   StepTimer timer;
   FedRecord first(1), second(2), next_epoch(3);
