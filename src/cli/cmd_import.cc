@@ -13,6 +13,7 @@
 #include "base/strings.h"
 #include "base/unique_fd.h"
 #include "cli/record_writer.h"
+#include "cli/run_file_sink.h"
 #include "cli/run_settings.h"
 #include "cli/spooled_source.h"
 #include "cli/verbs.h"
@@ -50,32 +51,6 @@ constexpr FlagSpec kFlags[] = {
      .help = "fields of a CSV without header, as given to --query-gpu"},
 };
 
-// Passes records to the file, flushing now and then so that memory stays bounded; holds the end
-// back, because it is what finishes the file.
-class ImportSink : public model::Sink {
- public:
-  explicit ImportSink(runfile::RunWriter& writer) : writer_(writer) {}
-  void Write(const model::Record& record) override {
-    if (const auto* end = std::get_if<model::RunEnd>(&record)) {
-      end_ = *end;
-      return;
-    }
-    writer_.Write(record);
-    if (++count_ % kFlushEvery == 0 && result_.ok()) result_ = writer_.Flush();
-  }
-  base::Result<> Finish() {
-    EPM_TRY(std::move(result_));
-    return writer_.Finish(end_);
-  }
-
- private:
-  static constexpr uint64_t kFlushEvery = 20'000;
-  runfile::RunWriter& writer_;
-  model::RunEnd end_{.t_ns = 0, .reason = "lost", .exit_code = {}, .signal = {}};
-  uint64_t count_ = 0;
-  base::Result<> result_;
-};
-
 std::string DefaultPath(const Arguments& arguments, std::string_view source) {
   while (base::EndsWith(source, "/")) source.remove_suffix(1);
   const size_t slash = source.rfind('/');
@@ -109,7 +84,7 @@ base::Result<ingest::ImportSummary> WriteRun(const ingest::ImporterDef& importer
                                              const std::string& path) {
   EPM_ASSIGN(const auto writer, runfile::RunWriter::Create(path, {}));
   TellKeptTail(writer->kept_tail());
-  ImportSink sink(*writer);
+  RunFileSink sink(*writer);
   base::Result<ingest::ImportSummary> summary = importer.Import(source, options, sink);
   // The source is still there and holds it all: a file of half of it would only be in the way.
   if (!summary.ok()) {

@@ -6,43 +6,16 @@
 
 #include "cli/command.h"
 #include "cli/log_join.h"
+#include "cli/run_file_sink.h"
 #include "runfile/run_reader.h"
 #include "runfile/run_writer.h"
 
 namespace epochmeter::cli {
 namespace {
 
-// Passes records to the file and flushes now and then, so that memory stays bounded; holds the end
-// back, because it is what finishes the file.
-class FileSink : public model::Sink {
- public:
-  explicit FileSink(runfile::RunWriter& writer) : writer_(writer) {}
-
-  void Write(const model::Record& record) override {
-    if (const auto* end = std::get_if<model::RunEnd>(&record)) {
-      end_ = *end;
-      return;
-    }
-    writer_.Write(record);
-    if (++count_ % kFlushEvery == 0 && result_.ok()) result_ = writer_.Flush();
-  }
-
-  base::Result<> Finish() {
-    EPM_TRY(std::move(result_));
-    return writer_.Finish(end_);
-  }
-
- private:
-  static constexpr uint64_t kFlushEvery = 20'000;
-  runfile::RunWriter& writer_;
-  model::RunEnd end_{.t_ns = 0, .reason = "lost", .exit_code = {}, .signal = {}};
-  uint64_t count_ = 0;
-  base::Result<> result_;
-};
-
 // The recording with the log's steps in it; its end is the recording's.
 base::Result<LogJobResult> Joined(const LogJob& job, const diagnose::ReportOptions& options,
-                                  const model::Run& recording, FileSink* file) {
+                                  const model::Run& recording, RunFileSink* file) {
   model::Registry registry(*file);
   model::RemapSink copy(registry, *file);
   EPM_TRY(CopyRun(recording, &copy));
@@ -71,7 +44,7 @@ base::Result<LogJobResult> WriteRunOfLogs(const LogJob& job, const diagnose::Rep
     EPM_ASSIGN(recording, runfile::OpenRun(*how.join));
   }
   EPM_ASSIGN(const auto writer, runfile::RunWriter::Create(path, {.force = how.force}));
-  FileSink file(*writer);
+  RunFileSink file(*writer);
   base::Result<LogJobResult> result =
       recording ? Joined(job, options, *recording, &file) : SumUpLogs(job, options, &file);
   base::Result<> finished = result.ok() ? file.Finish() : base::Result<>();
