@@ -46,24 +46,16 @@ struct Wanted {
   render::TextOptions text;
 };
 
-base::Error Usage(std::string what, std::string what_to_do) {
-  return {.what = std::move(what),
-          .where = "",
-          .why = "",
-          .what_to_do = std::move(what_to_do),
-          .code = kUsageError};
-}
-
 base::Result<Wanted> WantedOf(const Arguments& arguments) {
   Wanted wanted;
   wanted.format = arguments.Value("format").value_or(arguments.json() ? "json" : "text");
   if (wanted.format != "text" && wanted.format != "csv" && wanted.format != "json") {
-    return Usage("unknown format " + wanted.format, "use text, csv or json");
+    return UsageError("unknown format " + wanted.format, "use text, csv or json");
   }
   wanted.by = arguments.Value("by").value_or("");
   constexpr std::string_view kBy[] = {"", "epoch", "phase", "gpu", "rank"};
   if (std::find(std::begin(kBy), std::end(kBy), wanted.by) == std::end(kBy)) {
-    return Usage("unknown --by " + wanted.by, "use epoch, phase, gpu or rank");
+    return UsageError("unknown --by " + wanted.by, "use epoch, phase, gpu or rank");
   }
   EPM_ASSIGN(wanted.report, LoadReportOptions(arguments));
   EPM_ASSIGN(wanted.text, MakeTextOptions(arguments));

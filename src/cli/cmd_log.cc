@@ -60,14 +60,6 @@ struct Wanted {
   diagnose::ReportOptions report;
 };
 
-base::Error Usage(std::string what, std::string what_to_do) {
-  return {.what = std::move(what),
-          .where = "",
-          .why = "",
-          .what_to_do = std::move(what_to_do),
-          .code = kUsageError};
-}
-
 // One of the names, from -f or from the switch that stands for it.
 base::Result<std::string> FormatOf(const Arguments& arguments) {
   std::vector<std::string> given;
@@ -80,12 +72,13 @@ base::Result<std::string> FormatOf(const Arguments& arguments) {
   if (given.size() == 2 && given[0] == "jsonl" && given[1] == "ecs") given.erase(given.begin());
   given.erase(std::unique(given.begin(), given.end()), given.end());
   if (given.size() > 1) {
-    return Usage("several formats: " + base::Join(given, ", "), "ask for one at a time");
+    return UsageError("several formats: " + base::Join(given, ", "), "ask for one at a time");
   }
   if (given.empty()) return std::string(arguments.Has("follow") ? "normal" : "text");
   constexpr std::string_view kNames[] = {"text", "json", "csv", "jsonl", "ecs", "normal", "regex"};
   if (std::find(std::begin(kNames), std::end(kNames), given[0]) == std::end(kNames)) {
-    return Usage("unknown format " + given[0], "use text, json, csv, jsonl, ecs, normal or regex");
+    return UsageError("unknown format " + given[0],
+                      "use text, json, csv, jsonl, ecs, normal or regex");
   }
   return given[0];
 }
@@ -100,18 +93,18 @@ base::Result<Wanted> WantedOf(const Arguments& arguments) {
   if (const auto threads = arguments.Value("threads")) {
     const auto number = base::ParseInt(*threads);
     if (!number || *number < 1 || *number > 2) {
-      return Usage("--threads is " + *threads, "use 1 or 2");
+      return UsageError("--threads is " + *threads, "use 1 or 2");
     }
     wanted.job.threads = static_cast<unsigned>(*number);
   }
   wanted.path = arguments.Value("output");
   if (wanted.path && base::EndsWith(*wanted.path, ".emr")) std::swap(wanted.path, wanted.run_path);
   if (arguments.Has("join") && !wanted.run_path) {
-    return Usage("--join makes a run file", "give -o NAME.emr with it");
+    return UsageError("--join makes a run file", "give -o NAME.emr with it");
   }
   const bool rows = exporting::MakeLogRowWriter(wanted.format, std::cout) != nullptr;
   if (rows && wanted.run_path) {
-    return Usage("a run file and rows are two outputs", "write them one after the other");
+    return UsageError("a run file and rows are two outputs", "write them one after the other");
   }
   return wanted;
 }

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -29,6 +30,13 @@ enum ExitCode : int {
 
 // Error::code of what the user wrote wrongly; errno values are positive.
 inline constexpr int kUsageError = -1;
+inline base::Error UsageError(std::string what, std::string what_to_do) {
+  return {.what = std::move(what),
+          .where = "",
+          .why = "",
+          .what_to_do = std::move(what_to_do),
+          .code = kUsageError};
+}
 
 enum class FlagKind : uint8_t { kSwitch, kValue, kRepeated };
 

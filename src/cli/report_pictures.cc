@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "base/strings.h"
+#include "cli/command.h"
 #include "cli/svg_to_png.h"
 #include "cli/text_options.h"
 #include "export/exporters.h"
@@ -17,14 +18,6 @@ namespace {
 
 // With more epochs of ranks than these the page has them in brief: it shows nothing of the rest.
 constexpr size_t kMostFullEpochs = 500;
-
-base::Error UsageError(std::string what, std::string what_to_do) {
-  return {.what = std::move(what),
-          .where = "",
-          .why = "",
-          .what_to_do = std::move(what_to_do),
-          .code = kUsageError};
-}
 
 // "2000000", "5MB", "500 kB": bytes.
 base::Result<uint64_t> MaxSize(const Arguments& arguments) {

@@ -24,7 +24,6 @@ struct FieldPlan {
   uint16_t number = 0;        // the number in Skeleton::begin at which the value starts
   uint16_t total_number = 0;  // of a pair
   uint16_t last_number = 0;   // the value's last one: durations have several
-  bool inverse = false;       // of a rate: 1/value is a time
   double factor = 1;          // to the SI unit of the role
   double constant = 0;        // of kWord: "nan", "inf"
   std::string key;
@@ -42,11 +41,6 @@ enum class Tier : uint8_t {
   kLoss      // a counter and a loss
 };
 
-struct BarPlan {
-  int at = -1;             // FieldPlan of "3/10"; negative: no bar
-  bool has_epoch = false;  // named by the bar's text
-};
-
 struct LinePlan {
   Tier tier = Tier::kNone;
   RecordKind kind = RecordKind::kTrain;
@@ -61,7 +55,6 @@ struct LinePlan {
   bool pair = false;           // a counter says of how many
   bool pair_in_epoch = false;  // "Epoch: [3][20/312]": of the epoch, whatever else is printed
   bool bar = false;
-  bool bar_epoch = false;                          // the bar's own text names an epoch
   bool repeats_best = false;                       // the next line shows the best step once more
   bool box = false;                                // a row of a table with one figure a row
   bool events = false;                             // EventReader wants it

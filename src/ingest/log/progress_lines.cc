@@ -14,10 +14,7 @@ void Progress::Impl::Header(Stream& stream, const ProgressLine& line) {
   ReadValues(line, &scratch_);
   if (line.plan->kind == RecordKind::kEval || line.plan->kind == RecordKind::kInference) return;
   if (!Known(scratch_.epoch)) return;
-  const bool next = scratch_.epoch != stream.header_epoch;
   if (line.plan->kind == RecordKind::kTrain) stream.eval = false;
-  if (next && stream.bar.last > 0 && stream.bar.last < stream.bar.total)
-    stream.bar.header_at_begin = stream.header_epoch;
   stream.header_epoch = scratch_.epoch;
   stream.header_pair =
       line.plan->fields[static_cast<size_t>(line.plan->epoch)].form == FieldForm::kPair;

@@ -35,7 +35,6 @@ struct ProgressBar {
   bool whole = false;  // it goes on over epochs: each state is a record
   bool sure = false;   // that it is, or is not
   double header_at_last = std::numeric_limits<double>::quiet_NaN();
-  double header_at_begin = std::numeric_limits<double>::quiet_NaN();
   double done_epoch = std::numeric_limits<double>::quiet_NaN();  // given already
   double done_header = std::numeric_limits<double>::quiet_NaN();
   double done_total = 0;

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "ingest/log/log_record.h"
 
@@ -55,6 +56,19 @@ class EventContext {
   virtual void EmitIfTrained(LogEvent event) = 0;
   virtual void Open(std::unique_ptr<EventBlock> block) = 0;
   virtual EventMemory& memory() = 0;
+};
+
+// A block of one event, to which its later lines only add.
+class OneEventBlock : public EventBlock {
+ public:
+  explicit OneEventBlock(LogEvent event) : event_(std::move(event)) {}
+  bool Done() const override { return done_; }
+  void End(EventContext& context) override { context.Emit(std::move(event_)); }
+
+ protected:
+  LogEvent event_;
+  int lines_ = 0;  // looked at
+  bool done_ = false;
 };
 
 struct EventFamily {

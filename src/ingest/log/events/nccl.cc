@@ -23,9 +23,9 @@ std::optional<double> Seconds(std::optional<int64_t> milliseconds) {
 
 //  - To our best knowledge, the lagging/dead/mismatched ranks that caused the desync are:
 //      [1] finished collective #2, but didn't join collective #3 (count from 1)
-class TimeoutBlock : public EventBlock {
+class TimeoutBlock : public OneEventBlock {
  public:
-  explicit TimeoutBlock(LogEvent event) : event_(std::move(event)) {}
+  using OneEventBlock::OneEventBlock;
   Take Next(const EventLine& line) override {
     if (++lines_ > kMostLines || Contains(line.text, "Watchdog caught")) return Take::kOver;
     const string_view text = base::Trim(line.text);
@@ -42,13 +42,9 @@ class TimeoutBlock : public EventBlock {
     done_ = true;
     return Take::kTaken;
   }
-  bool Done() const override { return done_; }
-  void End(EventContext& context) override { context.Emit(std::move(event_)); }
 
  private:
-  LogEvent event_;
-  int lines_ = 0;
-  bool named_ = false, done_ = false;
+  bool named_ = false;
 };
 
 bool ReadTimeout(const EventLine& line, EventContext& context) {

@@ -32,9 +32,9 @@ void AddKilled(string_view text, LogEvent* event) {
   AddNumber(event, "anonymous_bytes", KilobytesAfter(text, "anon-rss:"));
 }
 
-class KernelKillBlock : public EventBlock {
+class KernelKillBlock : public OneEventBlock {
  public:
-  explicit KernelKillBlock(LogEvent event) : event_(std::move(event)) {}
+  using OneEventBlock::OneEventBlock;
   Take Next(const EventLine& line) override {
     if (++lines_ > kMostLines || Contains(line.text, "oom-kill:")) return Take::kOver;
     if (!IsKilledProcess(line.text)) return Take::kLooked;
@@ -43,13 +43,6 @@ class KernelKillBlock : public EventBlock {
     done_ = true;
     return Take::kTaken;
   }
-  bool Done() const override { return done_; }
-  void End(EventContext& context) override { context.Emit(std::move(event_)); }
-
- private:
-  LogEvent event_;
-  int lines_ = 0;
-  bool done_ = false;
 };
 
 bool ReadKernel(const EventLine& line, EventContext& context) {

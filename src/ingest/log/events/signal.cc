@@ -14,9 +14,9 @@ using std::string_view;
 constexpr int kMostLines = 4;
 
 // Paddle's lines below name the signal, the process and who sent it.
-class PaddleSignalBlock : public EventBlock {
+class PaddleSignalBlock : public OneEventBlock {
  public:
-  explicit PaddleSignalBlock(LogEvent event) : event_(std::move(event)) {}
+  using OneEventBlock::OneEventBlock;
   Take Next(const EventLine& line) override {
     if (++lines_ > kMostLines) return Take::kOver;
     const auto info = After(line.text, "[SignalInfo: *** ");
@@ -28,13 +28,6 @@ class PaddleSignalBlock : public EventBlock {
     done_ = true;
     return Take::kTaken;
   }
-  bool Done() const override { return done_; }
-  void End(EventContext& context) override { context.Emit(std::move(event_)); }
-
- private:
-  LogEvent event_;
-  int lines_ = 0;
-  bool done_ = false;
 };
 
 bool ReadPaddle(const EventLine& line, EventContext& context) {
