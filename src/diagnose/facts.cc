@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <utility>
 
 #include "diagnose/epochs.h"
@@ -82,17 +83,36 @@ void SetTraining(const RankEvents& rank, const model::Run& run, RankFacts* facts
   facts->training.end_ns = std::max(facts->training.end_ns, facts->training.begin_ns);
 }
 
-// The row whose steps the step is among; -1 when it is in none.
-int64_t RowOf(const TrainStep& step, const std::vector<const model::EpochRow*>& rows) {
-  for (size_t i = rows.size(); i-- > 0;) {
-    if (rows[i]->begin_ns <= step.end_ns && step.end_ns <= rows[i]->end_ns) {
-      return static_cast<int64_t>(i);
+// Which of the rows, in the order of their begin, a step is among.
+class RowFinder {
+ public:
+  explicit RowFinder(const std::vector<const model::EpochRow*>& rows) : rows_(rows) {
+    int64_t latest = std::numeric_limits<int64_t>::min();
+    for (const model::EpochRow* row : rows) {
+      latest = std::max(latest, row->end_ns);
+      latest_end_ns_.push_back(latest);
     }
   }
-  return -1;
-}
+
+  // The last of them; -1 when it is in none.
+  int64_t Find(const TrainStep& step) const {
+    const auto behind =
+        std::upper_bound(rows_.begin(), rows_.end(), step.end_ns,
+                         [](int64_t t_ns, const auto* row) { return t_ns < row->begin_ns; });
+    for (auto i = behind - rows_.begin(); i-- > 0;) {
+      if (latest_end_ns_[static_cast<size_t>(i)] < step.end_ns) break;
+      if (step.end_ns <= rows_[static_cast<size_t>(i)]->end_ns) return i;
+    }
+    return -1;
+  }
+
+ private:
+  const std::vector<const model::EpochRow*>& rows_;
+  std::vector<int64_t> latest_end_ns_;  // of a row and all before it
+};
 
 void MarkWarmUp(RankFacts* facts) {
+  const RowFinder rows_of(facts->rows);
   std::vector<int64_t> row_of;
   row_of.reserve(facts->steps.size());
   size_t later = 0;
@@ -101,7 +121,7 @@ void MarkWarmUp(RankFacts* facts) {
     const auto& rows = facts->rows;
     const int64_t last = row_of.empty() ? -1 : row_of.back();
     const bool same = last >= 0 && step.end_ns <= rows[static_cast<size_t>(last)]->end_ns;
-    row_of.push_back(same ? last : RowOf(step, rows));
+    row_of.push_back(same ? last : rows_of.Find(step));
     later += row_of.back() > 0 ? 1 : 0;
   }
   const size_t count = facts->steps.size();

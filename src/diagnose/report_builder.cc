@@ -185,7 +185,11 @@ std::vector<EpochRow> ClientRows(const std::vector<RankEvents>& ranks,
     if (!after.scalars.empty() || !after.phases.empty()) {
       after_training->push_back(std::move(after));
     }
-    std::move(rows.begin(), rows.end(), std::back_inserter(all));
+    if (all.empty()) {
+      all = std::move(rows);
+    } else {
+      std::move(rows.begin(), rows.end(), std::back_inserter(all));
+    }
   }
   std::stable_sort(all.begin(), all.end(), [](const EpochRow& a, const EpochRow& b) {
     const auto key = [](const EpochRow& row) {
