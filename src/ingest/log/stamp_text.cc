@@ -2,6 +2,7 @@
 #include "ingest/log/stamp_text.h"
 
 #include <array>
+#include <limits>
 
 #include "base/clock.h"
 #include "base/strings.h"
@@ -18,6 +19,8 @@ bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 // A reader that never runs over the end: '\0' stands there.
 struct Cursor {
+  static constexpr int64_t kTooMuch = std::numeric_limits<int64_t>::max();
+  static constexpr int64_t kMostNumber = kTooMuch / 10;
   std::string_view text;
   size_t at;
 
@@ -42,10 +45,12 @@ struct Cursor {
     while (IsDigit(Peek(count))) ++count;
     return count;
   }
-  // `count` digits, which are known to be there.
+  // `count` digits, which are known to be there; kTooMuch where they are more than a number holds.
   int64_t Number(size_t count) {
     int64_t number = 0;
-    for (size_t i = 0; i < count; ++i) number = number * 10 + (text[at + i] - '0');
+    for (size_t i = 0; i < count; ++i) {
+      number = number < kMostNumber ? number * 10 + (text[at + i] - '0') : kTooMuch;
+    }
     at += count;
     return number;
   }
