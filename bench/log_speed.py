@@ -13,6 +13,7 @@ and left out. Ends with 1 when `log` counts other records in "dense" than were w
 LIMITS says, or takes more than 200 MB.
 """
 import argparse
+import datetime
 import json
 import os
 import pathlib
@@ -66,17 +67,17 @@ def make_mixed(path, size, folder):
 def make_dense(path, size):
     """Returns how many lines it wrote, each of which is a record."""
     chance, written, count = random.Random(7), 0, 0
-    steps = 14658
+    begin, steps = datetime.datetime(2026, 3, 1), 14658
     with open(path, "w") as out:
         while written < size:
             lines = []
             for _ in range(10_000):
                 epoch, step = divmod(count * 20, steps)
-                day, second = 1 + count * 17 // 86400 % 28, count * 17 % 86400
+                when = begin + datetime.timedelta(seconds=count * 17)
                 loss_a, loss_b = 9 * chance.random(), 3 * chance.random()
                 cost = 0.8 + 0.2 * chance.random()
                 lines.append(
-                    f"[03/{day:02d} {second // 3600:02d}:{second // 60 % 60:02d}:{second % 60:02d}] ppdet.engine INFO: "
+                    f"[{when:%m/%d %H:%M:%S}] ppdet.engine INFO: "
                     f"Epoch: [{epoch}] [{step:5d}/{steps}] learning_rate: {0.005 * chance.random():.6f} "
                     f"loss_cls: {loss_a:.6f} loss_reg: {loss_b:.6f} loss: {loss_a + loss_b:.6f} "
                     f"eta: {count % 9} days, {count % 24}:{count % 60:02d}:{count % 59:02d} batch_cost: {cost:.4f} "
