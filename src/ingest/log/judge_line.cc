@@ -86,6 +86,7 @@ class LineJudge {
       own_figure |= IsFigure(field.role) && !field.eval;
       loss |= IsLoss(field);
     }
+    draft_.plan.names_eval_figure = NamesEvalFigure();
     draft_.plan.told_train |= draft_.train_key;
     draft_.plan.has_eval_values = eval_figure;
     draft_.plan.has_epoch = draft_.plan.epoch >= 0;
@@ -113,6 +114,7 @@ class LineJudge {
       eval_ = true;
     }
     if (counter && eval_figure && !own_figure) eval_ = true;
+    if (!loss && eval_figure && EvalComesFirst()) eval_ = true;
     // "[1/200] Building CXX object": a number of how many is not yet a training's.
     if (draft_.plan.tier == Tier::kCounter && !draft_.plan.bar && !draft_.plan.has_epoch &&
         std::all_of(
@@ -124,6 +126,26 @@ class LineJudge {
     if (draft_.plan.tier == Tier::kCounter && TellsOfSaving()) draft_.plan.tier = Tier::kNone;
     if (!draft_.text.empty() && IsConfiguration()) draft_.plan.tier = Tier::kNone;
     JudgeKind(loss, own_figure);
+  }
+
+  // Not "test: 0.9" without a counter, which settings have, too.
+  bool NamesEvalFigure() const {
+    const bool counts = draft_.plan.epoch >= 0 || draft_.plan.step >= 0;
+    return std::any_of(
+        draft_.plan.fields.begin(), draft_.plan.fields.end(), [counts](const FieldPlan& field) {
+          const bool figure = field.role == Role::kEvalMetric || field.role == Role::kMetric ||
+                              field.role == Role::kLoss || field.role == Role::kLossPart;
+          return figure && (counts || LineWordOf(NormalKey(field.key)) != LineWord::kEval);
+        });
+  }
+
+  // "Validation loss: 1.9 accuracy: 0.5": what follows is of the validation, too.
+  bool EvalComesFirst() const {
+    for (const FieldPlan& field : draft_.plan.fields) {
+      if (field.eval || field.role == Role::kEvalMetric) return true;
+      if (IsFigure(field.role)) return false;
+    }
+    return false;
   }
 
   void JudgeKind(bool loss, bool own_figure) {

@@ -48,8 +48,9 @@ struct LinePlan {
   bool sure_summary = false;  // kSummary whatever else is in the log
   bool has_step = false;      // a counter of steps or batches
   bool has_epoch = false;
-  bool has_eval_values = false;  // figures of an evaluation among others
-  bool bare_step = false;        // "[12]" at the begin, as boosting libraries print it
+  bool has_eval_values = false;    // figures of an evaluation among others
+  bool names_eval_figure = false;  // a loss or metric of an evaluation
+  bool bare_step = false;          // "[12]" at the begin, as boosting libraries print it
   bool names_loss = false;
   bool elapsed = false;        // says how long the epoch or the training took so far
   bool pair = false;           // a counter says of how many

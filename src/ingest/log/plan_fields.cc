@@ -230,6 +230,8 @@ class FieldPlanner {
     if (unit.empty()) {
       const std::string name = NormalKey(plan->key);
       if (base::EndsWith(name, "_ms") || base::StartsWith(name, "ms_")) unit = "ms";
+      const std::string_view last = std::string_view(name).substr(name.rfind('_') + 1);
+      if (IsTime(plan->role) && last.size() < name.size() && SecondsOfUnit(last)) unit = last;
       if (memory && base::EndsWith(name, "_gb")) unit = "GB";
       if (memory && base::EndsWith(name, "_mb")) unit = "MB";
     }

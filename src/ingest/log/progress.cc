@@ -63,7 +63,10 @@ void Progress::Impl::Other(uint32_t id, uint64_t line) {
 }
 
 void Progress::Impl::Idle() {
-  for (auto& [id, stream] : streams_) Flush(stream);
+  for (auto& [id, stream] : streams_) {
+    Flush(stream);
+    GiveEvaluation(stream);
+  }
   if (best_ < Tier::kFigures && !held_.empty() && HeldTier() == Tier::kFigures)
     GiveHeld(Tier::kFigures);
 }
@@ -75,6 +78,7 @@ void Progress::Impl::Finish() {
     GiveOpenBar(stream);
     Flush(stream);
     EndBar(stream);
+    GiveEvaluation(stream);
   }
   if (records_ == 0) Decide();
   held_.clear();

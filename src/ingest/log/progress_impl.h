@@ -57,6 +57,8 @@ class Progress::Impl {
   void Extra(Stream& stream, const ProgressLine& line);
   void BoxRow(Stream& stream, const ProgressLine& line);
   void EndBox(Stream& stream);
+  void Evaluation(Stream& stream);
+  void GiveEvaluation(Stream& stream);
   bool EndsEvalLine(Stream& stream);
   void Candidate(Stream& stream, const LinePlan& plan);
   void Merge(Stream& stream, const LinePlan& plan);

@@ -8,6 +8,12 @@
 #include "ingest/log/record_values.h"
 
 namespace epochmeter::ingest::log {
+namespace {
+
+// Lines of one evaluation stand no farther apart.
+constexpr uint64_t kEvalLines = 2;
+
+}  // namespace
 
 // An epoch's number alone: what follows belongs to it.
 void Progress::Impl::Header(Stream& stream, const ProgressLine& line) {
@@ -39,12 +45,7 @@ void Progress::Impl::Extra(Stream& stream, const ProgressLine& line) {
     if (loss && !whole) stream.pending.tier = std::max(stream.pending.tier, Tier::kLoss);
     return;
   }
-  if (plan.kind == RecordKind::kEval) {
-    ++eval_records_;
-    stream.has_eval_line = best_ == Tier::kNone && Known(scratch_.step);
-    if (stream.has_eval_line) std::swap(stream.eval_line, scratch_);
-    return;
-  }
+  if (plan.kind == RecordKind::kEval) return Evaluation(stream);
   if (!loss || plan.bar || (best_ >= Tier::kFigures && plan.family != header_family_)) return;
   if (Known(stream.header_epoch) && !stream.eval) {
     // A header without "of how many" may be a setting: sure when another one
@@ -69,20 +70,46 @@ void Progress::Impl::Extra(Stream& stream, const ProgressLine& line) {
   Hold(&scratch_, Tier::kExtra);
 }
 
+// Figures of an evaluation in `scratch_`: neighbouring lines are one, up to the next of the first
+// one's kind. Other numbers of evaluations, such as how many samples they have, are none.
+void Progress::Impl::Evaluation(Stream& stream) {
+  HeldRecord& eval = stream.eval_line;
+  const bool begins_step = best_ == Tier::kNone && Known(scratch_.step);
+  if (!begins_step && !scratch_.plan->names_eval_figure) return;
+  if (stream.has_eval_line) {
+    const bool more = eval.plan != scratch_.plan &&
+                      scratch_.place.line <= eval.last_line + kEvalLines &&
+                      !stream.eval_begins_step;
+    if (more) return Join(&eval, scratch_);
+    Flush(stream);
+    GiveEvaluation(stream);
+  }
+  std::swap(eval, scratch_);
+  stream.has_eval_line = true;
+  stream.eval_begins_step = begins_step;
+  if (!Known(eval.epoch) && Known(stream.last_seen_epoch)) {
+    eval.header_epoch = stream.last_seen_epoch;
+  }
+}
+
+void Progress::Impl::GiveEvaluation(Stream& stream) {
+  const bool given = std::exchange(stream.has_eval_line, false);
+  if (given && stream.eval_line.plan->names_eval_figure) Give(stream, &stream.eval_line);
+}
+
 // LightGBM prints a step's evaluation and then, in a line of its own, that the
 // step is done: what progress it has. Makes one record of both.
 bool Progress::Impl::EndsEvalLine(Stream& stream) {
-  if (!stream.has_eval_line) return false;
-  stream.has_eval_line = false;
+  if (!stream.has_eval_line || !std::exchange(stream.eval_begins_step, false)) return false;
   HeldRecord& eval = stream.eval_line;
   const bool ends = scratch_.plan->tier == Tier::kCounter && scratch_.step == eval.step &&
                     scratch_.place.line <= eval.place.line + 2;
   if (!ends) return false;
+  stream.has_eval_line = false;
   eval.kind = RecordKind::kTrain;
   eval.tier = Tier::kCounter;
   Join(&eval, scratch_);
   std::swap(eval, scratch_);
-  --eval_records_;
   return true;
 }
 

@@ -11,6 +11,7 @@ namespace epochmeter::ingest::log {
 // A training record begins: the one before is complete.
 void Progress::Impl::Begin(Stream& stream, HeldRecord* record) {
   Flush(stream);
+  GiveEvaluation(stream);
   if (Known(stream.header_epoch) && !record->header_epoch && !Known(record->epoch)) {
     record->header_epoch = stream.header_epoch;
   }

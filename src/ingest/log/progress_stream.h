@@ -67,7 +67,8 @@ struct ProgressStream {
   bool has_summary = false;
   HeldRecord summary;
   bool has_eval_line = false;
-  HeldRecord eval_line;  // may be a step's progress, too
+  HeldRecord eval_line;           // of an evaluation without a counter, until training goes on
+  bool eval_begins_step = false;  // it may be a step's progress, too
   bool has_pending = false;
   HeldRecord pending;
   ProgressBar bar;

@@ -162,5 +162,36 @@ TEST(Progress, RowsOfABoxAreOneRecord) {
   EXPECT_EQ(log.trained, (Texts{"T3-5 s2 l0.5 lr0.25", "T9-11 s3 l0.25 lr0.25"}));
 }
 
+TEST(Progress, AnEvaluationWithoutACounterBelongsToTheEpochBefore) {
+  const RecordsOf log(
+      "{'loss': 2.5, 'epoch': 0.5}\n"
+      "{'loss': 1.5, 'epoch': 1.0}\n"
+      "{'eval_loss': 0.5, 'eval_runtime': 12.5, 'epoch': 1.0}\n"
+      "{'loss': 0.75, 'epoch': 1.5}\n");
+  EXPECT_EQ(log.all, (Texts{"T1 e0.5 l2.5", "T2 e1 l1.5", "E3 e1", "T4 e1.5 l0.75"}));
+  const RecordsOf plain(
+      "Epoch 1/2\n"
+      "step 1 loss 2.5\n"
+      "Validation loss: 1.5 accuracy: 0.5\n"
+      "Validation AUC: 0.25\n"
+      "step 2 loss 2.25\n"
+      "Validation loss: 1.25 accuracy: 0.75\n"
+      "Validation AUC: 0.5\n"
+      "Validation loss: 1.125 accuracy: 0.75\n");
+  EXPECT_EQ(plain.trained, (Texts{"T2 h1 s1 l2.5", "T5 h1 s2 l2.25"}));
+  EXPECT_EQ(plain.others, (Texts{"E3-4 h1", "E6-7 h1", "E8 h1"}));
+}
+
+TEST(Progress, SettingsOfEvaluationsAreNone) {
+  const RecordsOf log(
+      "EVAL_PERIOD: 5000\n"
+      "test: 0.9\n"
+      "Train on 40000 samples, validate on 10000 samples\n"
+      "eval_batch_step: [0, 2000]\n"
+      "step 1 loss 2.5\n"
+      "step 2 loss 2.25\n");
+  EXPECT_EQ(log.all, (Texts{"T5 s1 l2.5", "T6 s2 l2.25"}));
+}
+
 }  // namespace
 }  // namespace epochmeter::ingest::log

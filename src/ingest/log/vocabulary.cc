@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <optional>
 #include <span>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
 #include "base/strings.h"
+#include "ingest/log/units.h"
 
 namespace epochmeter::ingest::log {
 namespace {
@@ -39,7 +41,6 @@ constexpr Entry kNames[] = {
     {"轮次", Role::kEpoch},
     {"epochs", Role::kEpochs},
     {"epochs_total", Role::kEpochs},
-    {"轮次", Role::kEpoch},
     {"轮数", Role::kEpoch},
     {"max_epoch", Role::kEpochs},
     {"max_epochs", Role::kEpochs},
@@ -83,7 +84,6 @@ constexpr Entry kNames[] = {
     {"イテレーション", Role::kStep},
     {"ステップ", Role::kStep},
     {"步", Role::kStep},
-    {"步数", Role::kStep},
     {"迭代", Role::kStep},
     {"max_iter", Role::kTotalSteps},
     {"max_iters", Role::kTotalSteps},
@@ -121,8 +121,6 @@ constexpr Entry kNames[] = {
     {"loss_sum", Role::kLoss},
     {"loss_total", Role::kLoss},
     {"nll", Role::kLoss},
-    {"objective", Role::kLoss},
-    {"overall_loss", Role::kLoss},
     {"total_loss", Role::kLoss},
     {"train_loss", Role::kLoss},
     {"training_loss", Role::kLoss},
@@ -231,6 +229,8 @@ constexpr Entry kNames[] = {
     {"mem_allocated", Role::kMemory},
     {"memallocated", Role::kMemory},
     {"memory", Role::kMemory},
+    {"显存", Role::kMemory},
+    {"显存占用", Role::kMemory},
 
     {"batch_size", Role::kBatchSize},
     {"bs", Role::kBatchSize},
@@ -277,10 +277,18 @@ bool Has(std::span<const std::string_view> words, std::string_view word) {
 }
 
 std::optional<Role> NameRole(std::string_view name) {
-  for (const Entry& entry : kNames) {
-    if (entry.first == name) return entry.second;
-  }
-  return std::nullopt;
+  static const std::unordered_map<std::string_view, Role> names(std::begin(kNames),
+                                                                std::end(kNames));
+  const auto found = names.find(name);
+  return found == names.end() ? std::nullopt : std::optional(found->second);
+}
+
+// "step_time_ms", "time (us)": a time with its unit behind it.
+std::optional<Role> TimeWithUnit(std::string_view name) {
+  const size_t last = name.rfind('_');
+  if (last == std::string_view::npos || !SecondsOfUnit(name.substr(last + 1))) return std::nullopt;
+  const std::optional<Role> role = NameRole(name.substr(0, last));
+  return role && IsTime(*role) ? role : std::nullopt;
 }
 
 std::string JoinWords(std::span<const std::string_view> words) {
@@ -378,6 +386,11 @@ std::optional<Role> CounterOfTwoWords(std::span<const std::string_view> words) {
 
 }  // namespace
 
+bool IsTime(Role role) {
+  return role == Role::kStepTime || role == Role::kDataTime || role == Role::kIntervalTime ||
+         role == Role::kElapsed || role == Role::kEpochTime || role == Role::kEta;
+}
+
 std::string NormalKey(std::string_view key) {
   std::string name;
   for (const char byte : key) {
@@ -422,6 +435,7 @@ KeyMeaning MeaningOf(std::string_view key) {
   if (!role) role = RoleOfPath(key);
   const std::string rest = JoinWords(words);
   if (!role) role = NameRole(rest);
+  if (!role) role = TimeWithUnit(rest);
   if (!role) role = CounterOfTwoWords(words);
   if ((!role || *role == Role::kOther) && !words.empty()) role = RoleByRule(rest, words);
   if (!role && (meaning.train || meaning.eval)) role = Role::kMetric;

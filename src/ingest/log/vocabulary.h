@@ -17,6 +17,7 @@ struct KeyMeaning {
   bool average = false;  // over an epoch or a window
 };
 KeyMeaning MeaningOf(std::string_view key);
+bool IsTime(Role role);  // in seconds
 
 // Lower case, words joined by '_', without quotes and brackets: "Learning Rate" is "learning_rate".
 std::string NormalKey(std::string_view key);
