@@ -16,6 +16,7 @@ using model::LogField;
 using model::LogShape;
 
 constexpr size_t kMostSageMaker = 500;
+constexpr size_t kMostBefore = 6;  // bytes before a number without a name
 constexpr std::string_view kNumber =
     "([-+]?(?:[0-9]+\\.?[0-9]*|\\.[0-9]+)(?:[eE][-+]?[0-9]+)?|nan|NaN|-?inf)";
 
@@ -90,8 +91,9 @@ void WriteShape(const LogShape& shape, base::JsonWriter& json) {
   const std::vector<LogPattern> patterns = PatternsOf(shape);
   std::string python;
   for (const LogPattern& pattern : patterns) {
-    if (!python.empty()) python += ".*?";
-    python += fmt::format("{}(?P<{}>{}", pattern.before, pattern.name, kNumber.substr(1));
+    if (!python.empty() && pattern.between.empty()) python += ".*?";
+    python += fmt::format("{}(?P<{}>{}", pattern.between.empty() ? pattern.before : pattern.between,
+                          pattern.name, kNumber.substr(1));
   }
   json.BeginObject().Field("kind", shape.first.kind).Field("records", shape.records);
   json.Key("line").Uint(shape.first.line).Field("python", python).EndObject();
@@ -103,7 +105,7 @@ std::vector<LogPattern> PatternsOf(const LogShape& shape) {
   std::vector<LogPattern> patterns;
   std::set<std::string> names;
   const std::string_view line = shape.sample;
-  size_t from = 0;
+  size_t from = 0, pattern_end = std::string_view::npos;  // behind the last number that has one
   for (const LogField& field : shape.first.fields) {
     if (field.text.empty() || !base::ParseDouble(field.text)) continue;
     const size_t number = FindNumber(line, field, from);
@@ -115,8 +117,13 @@ std::vector<LogPattern> PatternsOf(const LogShape& shape) {
       if (inside) continue;  // the end of another name
       pattern.before = (IsWord(line[key]) ? "(?:^|[^0-9A-Za-z_/.-])" : "") +
                        Escaped(line.substr(key, number - key));
+    } else if (number > from && number - from <= kMostBefore && from == pattern_end) {
+      // Of two totals in a line each has the number before it in its pattern.
+      pattern.key.clear();
+      pattern.between = Escaped(line.substr(from, number - from));
+      pattern.before =
+          patterns.back().before + "(?:" + std::string(kNumber.substr(1)) + pattern.between;
     } else {
-      constexpr size_t kMostBefore = 6;
       size_t begin = number;
       while (begin > from && number - begin < kMostBefore) --begin;
       while (begin < number && (static_cast<unsigned char>(line[begin]) & 0xC0) == 0x80) ++begin;
@@ -125,7 +132,9 @@ std::vector<LogPattern> PatternsOf(const LogShape& shape) {
       if (pattern.before.empty() || pattern.before == "\\s*") continue;
     }
     from = number + field.text.size();
-    if (names.insert(pattern.name).second) patterns.push_back(std::move(pattern));
+    if (!names.insert(pattern.name).second) continue;
+    patterns.push_back(std::move(pattern));
+    pattern_end = from;
   }
   return patterns;
 }

@@ -13,6 +13,9 @@ struct LogPattern {
   std::string name;    // "loss", "epoch"; of ours where the value has a known meaning
   std::string key;     // as printed; empty where no name stands before the number
   std::string before;  // what stands before the number, as a pattern; never empty
+  // Between it and the number of the pattern before, whose text `before` has, too: the "/" of
+  // "3/10". Empty where the pattern stands for itself.
+  std::string between;
 };
 
 // Of one kind of record, in the order of the line: what can be told by the text before it.

@@ -139,6 +139,18 @@ def test_a_pattern_gives_the_loss_of_each_record(tool):
     assert losses == [round(5 / i, 4) for i in range(1, 41)]
 
 
+def test_patterns_tell_two_totals_of_a_line_apart(tool):
+    log = tool.tmp / "pairs.log"
+    log.write_text("".join(f"Epoch [1/7] Step [{step}/90] loss {9 / step}\n" for step in range(1, 9)))
+    patterns = json.loads(text(tool, "log", log, "--emit-regex"))
+    found = {m["Name"]: re.search(m["Regex"], "Epoch [2/7] Step [5/90] loss 0.5").group(1)
+             for m in patterns["MetricDefinitions"]}
+    assert found == {"train:epoch": "2", "train:epochs": "7", "train:step_in_epoch": "5",
+                     "train:steps_per_epoch": "90", "train:loss": "0.5"}
+    whole = re.search(patterns["python"][0]["python"], "Epoch [2/7] Step [5/90] loss 0.5").groupdict()
+    assert {"train:" + name: value for name, value in whole.items()} == found
+
+
 def test_a_run_file_of_a_log_is_read_by_the_other_commands(tool):
     log = job(tool, "train.log", 0)
     text(tool, "log", log, "-o", tool.run_file)
