@@ -160,7 +160,10 @@ class FieldPlanner {
       plan->role = Role::kOther;
     }
     if (IsCounter(plan->role) && field.unit == "%") plan->role = Role::kPercent;
-    const bool whole = number == std::floor(number);
+    // "0.1k" is whole, too.
+    const double human = HumanFactor(field.unit);
+    const double count = number * (human > 0 ? human : 1);
+    const bool whole = std::abs(count - std::round(count)) <= 1e-9 * std::abs(count);
     if ((plan->role == Role::kStep || plan->role == Role::kStepInEpoch) && !whole) {
       plan->role = Role::kOther;
     }

@@ -182,6 +182,15 @@ TEST(Progress, AnEvaluationWithoutACounterBelongsToTheEpochBefore) {
   EXPECT_EQ(plain.others, (Texts{"E3-4 h1", "E6-7 h1", "E8 h1"}));
 }
 
+TEST(Progress, CountersInThousandsAreWhole) {
+  const RecordsOf log(
+      "[Iter: 0.1k / lr: 1.00e-4] Time: 59.98 (Data: 49.06) loss: 33.5\n"
+      "[Iter: 0.7k / lr: 1.00e-4] Time: 59.98 (Data: 49.06) loss: 32.5\n"
+      "[Iter: 12k / lr: 1.00e-4] Time: 59.98 (Data: 49.06) loss: 31.5\n");
+  EXPECT_EQ(log.trained, (Texts{"T1 s100 l33.5 lr0.0001", "T2 s700 l32.5 lr0.0001",
+                                "T3 s12000 l31.5 lr0.0001"}));
+}
+
 TEST(Progress, SettingsOfEvaluationsAreNone) {
   const RecordsOf log(
       "EVAL_PERIOD: 5000\n"

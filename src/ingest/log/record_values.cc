@@ -49,6 +49,14 @@ void AddTotal(const FieldPlan& field, const Skeleton& skeleton, std::string_view
   values->Add();
 }
 
+bool IsWhole(double number) {
+  return std::abs(number) < 1e15 && number == static_cast<double>(static_cast<int64_t>(number));
+}
+
+bool IsCounter(Role role) {
+  return role == Role::kEpoch || role == Role::kStep || role == Role::kStepInEpoch;
+}
+
 bool ReadOne(const FieldPlan& field, const Skeleton& skeleton, std::string_view text,
              HeldRecord::Value* value) {
   value->field = &field;
@@ -73,15 +81,11 @@ bool ReadOne(const FieldPlan& field, const Skeleton& skeleton, std::string_view 
   value->size = static_cast<uint32_t>(scan.size);
   value->number = scan.number;
   value->value = scan.number * field.factor;
+  // "Iter: 0.1k" is the hundredth, as if it were printed so.
+  if (field.factor != 1 && IsCounter(field.role)) {
+    value->number = value->value = std::round(value->value);
+  }
   return true;
-}
-
-bool IsWhole(double number) {
-  return std::abs(number) < 1e15 && number == static_cast<double>(static_cast<int64_t>(number));
-}
-
-bool IsCounter(Role role) {
-  return role == Role::kEpoch || role == Role::kStep || role == Role::kStepInEpoch;
 }
 
 void NoteCounter(const HeldRecord::Value& value, HeldRecord* record) {
