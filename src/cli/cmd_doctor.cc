@@ -80,8 +80,9 @@ int Run(const Arguments& arguments) {
     }
     pid = static_cast<int32_t>(*number);
   }
-  const base::Result<render::TextOptions> options = MakeTextOptions(arguments);
+  base::Result<render::TextOptions> options = MakeTextOptions(arguments);
   if (!options.ok()) return Fail(arguments, options.error(), kExitUsage);
+  options->redact = false;  // where folders are is what it is asked
   DoctorReport report{.host = HostName(), .pid = pid, .checks = {}, .probe = {}};
   report.looked = pid == 0 || IsThere(pid);
   if (report.looked) {

@@ -47,6 +47,7 @@ constexpr FlagSpec kFlags[] = {
     kLangFlag,
     kColorFlag,
     kAsciiFlag,
+    kNoRedactFlag,
     kConfigFlag,
     Switch("strict", "end with 4 when an input could not be read"),
 };

@@ -160,6 +160,7 @@ constexpr FlagSpec kSummaryFlags[] = {
     kLangFlag,
     kColorFlag,
     kAsciiFlag,
+    kNoRedactFlag,
     kAllGpusFlag,
     kConfigFlag,
     kStrictFlag,

@@ -25,11 +25,6 @@ inline constexpr FlagSpec kXFlag = {
     .name = "x", .value_name = "AXIS", .help = "svg, png: time, step or epoch [time]"};
 inline constexpr FlagSpec kThemeFlag = {
     .name = "theme", .value_name = "THEME", .help = "svg, png: light or dark [light]"};
-inline constexpr FlagSpec kNoRedactFlag = {
-    .name = "no-redact",
-    .value_name = "",
-    .help = "html, svg, png: keep secrets and home folders that were found in texts",
-    .kind = FlagKind::kSwitch};
 
 bool IsPictureFormat(std::string_view format);
 

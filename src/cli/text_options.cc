@@ -63,6 +63,7 @@ base::Result<render::TextOptions> MakeTextOptions(const Arguments& arguments) {
                        .code = kUsageError};
   }
   options.language = language == "zh" ? render::Language::kChinese : render::Language::kEnglish;
+  options.redact = !arguments.Has("no-redact");
   const bool to_stdout = arguments.Value("output").value_or("-") == "-";
   options.color = UseColor(arguments, to_stdout);
   options.width = PageWidth(to_stdout);

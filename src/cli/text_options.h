@@ -17,6 +17,11 @@ inline constexpr FlagSpec kAsciiFlag = {.name = "ascii",
                                         .value_name = "",
                                         .help = "no characters beyond ASCII",
                                         .kind = FlagKind::kSwitch};
+inline constexpr FlagSpec kNoRedactFlag = {
+    .name = "no-redact",
+    .value_name = "",
+    .help = "keep secrets and home folders that were found in texts; json and csv do",
+    .kind = FlagKind::kSwitch};
 
 // From the flags, the environment and the terminal. A language that is not known is an error.
 base::Result<render::TextOptions> MakeTextOptions(const Arguments& arguments);

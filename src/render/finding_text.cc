@@ -91,7 +91,7 @@ std::string Sentence(const Finding& finding, Language language) {
 // As it is where it fits: spaces count in it.
 void AddCode(std::string_view line, Page* page) {
   const std::string indent(6 + std::min(line.find_first_not_of(' '), line.size()), ' ');
-  const std::string whole = std::string(6, ' ') + Plain(line);
+  const std::string whole = std::string(6, ' ') + page->Shown(line);
   if (DisplayWidth(whole) <= page->width()) {
     page->Line(page->Tinted(whole, Tint::kGreen));
   } else {
@@ -115,7 +115,7 @@ void AddFinding(const Run& run, const Report& report, const Finding& finding, Pa
   const Language language = page->options().language;
   const std::string_view word = SeverityWord(finding.severity, language);
   page->Line(fmt::format("  {}  {}  {}", page->Tinted(word, SeverityTint(finding.severity)),
-                         page->Tinted(Plain(page->Said(finding.title)), Tint::kBold),
+                         page->Tinted(page->Shown(page->Said(finding.title)), Tint::kBold),
                          page->Tinted(RuleText(finding), Tint::kDim)));
   page->Paragraph(Sentence(finding, language), "    ", "    ");
   const auto add = [&](Phrase name, std::string_view text, Tint tint) {
@@ -276,7 +276,8 @@ void AddVerdict(const Run& run, const Report& report, Page* page) {
   page->Line("");
   const std::string head = fmt::format("  {}  ", word);
   // The whole of a long one stands among the findings.
-  const std::string text = CutTo(verdict.text, 2 * page->width() - 16, page->options().ascii);
+  const std::string text =
+      CutTo(page->Shown(verdict.text), 2 * page->width() - 16, page->options().ascii);
   std::vector<std::string> lines = Wrap(text, page->width(), head, "  ");
   if (!lines.empty()) {
     lines[0] =

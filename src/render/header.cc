@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/redact.h"
 #include "base/strings.h"
 #include "render/columns.h"
 
@@ -108,16 +109,20 @@ std::vector<std::string> HeaderLines(const Run& run, const Report& report, Phras
                                      const TextOptions& options) {
   const Language language = options.language;
   std::vector<std::string> lines;
-  lines.push_back(JoinKnown({fmt::format("epochmeter {}", Text(title, language)), RunTitle(run)}));
+  const auto shown = [&](const std::string& text) {
+    return Plain(options.redact ? base::Redactor().Text(text) : text);
+  };
+  lines.push_back(
+      JoinKnown({fmt::format("epochmeter {}", Text(title, language)), shown(RunTitle(run))}));
   const auto add = [&](Phrase name, const std::string& value) {
     if (value.empty()) return;
     const std::string line =
         fmt::format("  {}{}{}", Text(name, language), Text(Phrase::kColon, language), value);
     lines.push_back(CutTo(line, options.width, options.ascii));
   };
-  add(Phrase::kCommand, Plain(RunAttribute(run, "command")));
+  add(Phrase::kCommand, shown(RunAttribute(run, "command")));
   const std::string driver = Driver(run);
-  add(Phrase::kHost, JoinKnown({Plain(RunAttribute(run, "host")), GpuModels(run, report),
+  add(Phrase::kHost, JoinKnown({shown(RunAttribute(run, "host")), GpuModels(run, report),
                                 driver.empty() ? driver : fmt::format("driver {}", driver)}));
   const auto begin_ns = run.WallNs(run.Recorded().begin_ns);
   add(Phrase::kStarted, begin_ns ? base::FormatUtc(*begin_ns) : std::string());

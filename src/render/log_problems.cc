@@ -45,9 +45,11 @@ class Problems {
     return LogPlaceText(report_, file, line, page_.options().language);
   }
 
-  static std::string Short(std::string_view text) {
-    return text.size() > kMostText ? base::ToValidUtf8(text.substr(0, kMostText)) + "..."
-                                   : std::string(text);
+  // Cut behind what is taken out: half of a secret does not look like one.
+  std::string Short(std::string_view text) {
+    const std::string shown = page_.Shown(text);
+    if (shown.size() <= kMostText) return shown;
+    return base::ToValidUtf8(std::string_view(shown).substr(0, kMostText)) + "...";
   }
 
   std::string_view Confidence(std::string_view word) const {
@@ -252,7 +254,7 @@ class Problems {
       const std::string head = fmt::format("  {:>8}  {}  ", row->count, line);
       const size_t used = DisplayWidth(head);
       const size_t room = page_.width() > used + 16 ? page_.width() - used : 16;
-      std::string words = CutTo(Plain(row->text), room, page_.options().ascii);
+      std::string words = CutTo(page_.Shown(row->text), room, page_.options().ascii);
       if (page_.options().ascii) words = ToAscii(words);
       page_.Line(fmt::format("  {:>8}  {}  {}", row->count, page_.Tinted(line, Tint::kCyan),
                              page_.Tinted(words, TintOf(row->alarm))));

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/redact.h"
 #include "base/strings.h"
 #include "render/bars.h"
 #include "render/bill_block.h"
@@ -73,15 +74,20 @@ class MarkdownPage {
  private:
   Language language() const { return options_.language; }
   std::string_view Word(Phrase phrase) const { return Text(phrase, language()); }
+  // Without what the options have taken out.
+  std::string Open(std::string_view text) {
+    return options_.redact ? redactor_.Text(text) : std::string(text);
+  }
+  std::string Foreign(std::string_view text) { return MarkdownText(Open(text)); }
   void Title(int level, std::string_view title) {
     text_ += fmt::format("\n{} {}\n\n", std::string(static_cast<size_t>(level), '#'), title);
   }
 
   void AddHead() {
     const std::vector<std::string> lines = HeaderLines(run_, report_, Phrase::kReport, options_);
-    text_ += "## " + MarkdownText(lines.front()) + "\n\n";
+    text_ += "## " + Foreign(lines.front()) + "\n\n";
     for (size_t i = 1; i < lines.size(); ++i) {
-      text_ += "- " + MarkdownText(base::Trim(lines[i])) + "\n";
+      text_ += "- " + Foreign(base::Trim(lines[i])) + "\n";
     }
   }
 
@@ -90,14 +96,14 @@ class MarkdownPage {
     text_ +=
         fmt::format("\n> {} **{}**{}{}\n", verdict.good ? "🟢" : SeveritySign(verdict.severity),
                     verdict.good ? Word(Phrase::kGood) : SeverityWord(verdict.severity, language()),
-                    Word(Phrase::kColon), MarkdownText(verdict.text));
+                    Word(Phrase::kColon), Foreign(verdict.text));
     if (verdict.worst == nullptr) return;
     const std::string cost = CostText(*verdict.worst, language());
-    if (!cost.empty()) text_ += ">\n> " + MarkdownText(cost) + "\n";
+    if (!cost.empty()) text_ += ">\n> " + Foreign(cost) + "\n";
     if (!verdict.advice) return;
-    text_ += ">\n> → " + MarkdownText(FirstAdvice(verdict, language()));
+    text_ += ">\n> → " + Foreign(FirstAdvice(verdict, language()));
     const std::string code = FirstCode(verdict);
-    if (!code.empty()) text_ += " " + MarkdownCode(code);
+    if (!code.empty()) text_ += " " + MarkdownCode(Open(code));
     text_ += "\n";
   }
 
@@ -109,9 +115,9 @@ class MarkdownPage {
     text_ += Row({std::string(Word(Phrase::kName)), std::string(Word(Phrase::kValues))});
     text_ += "| --- | --- |\n";
     for (const Gauge& gauge : gauges) {
-      text_ += Row({std::string(Word(gauge.name)), MarkdownText(gauge.text)});
+      text_ += Row({std::string(Word(gauge.name)), Foreign(gauge.text)});
     }
-    if (energy) text_ += Row({std::string(Word(Phrase::kEnergy)), MarkdownText(*energy)});
+    if (energy) text_ += Row({std::string(Word(Phrase::kEnergy)), Foreign(*energy)});
   }
 
   void AddFindings() {
@@ -139,19 +145,18 @@ class MarkdownPage {
     for (const Finding& finding : report_.findings) {
       if (finding.severity != Severity::kNotApplicable) continue;
       text_ += fmt::format("- {}: {}\n", MarkdownCode(finding.rule),
-                           MarkdownText(Said(finding.summary, language())));
+                           Foreign(Said(finding.summary, language())));
     }
   }
 
   void AddFinding(const Finding& finding) {
-    text_ +=
-        fmt::format("#### {} {}{}{} {}\n\n", SeveritySign(finding.severity),
-                    SeverityWord(finding.severity, language()), Word(Phrase::kColon),
-                    MarkdownText(Said(finding.title, language())), MarkdownCode(RuleText(finding)));
-    text_ += MarkdownText(Said(finding.summary, language())) + "\n\n";
+    text_ += fmt::format("#### {} {}{}{} {}\n\n", SeveritySign(finding.severity),
+                         SeverityWord(finding.severity, language()), Word(Phrase::kColon),
+                         Foreign(Said(finding.title, language())), MarkdownCode(RuleText(finding)));
+    text_ += Foreign(Said(finding.summary, language())) + "\n\n";
     const auto add = [&](Phrase name, const std::string& value) {
       if (value.empty()) return;
-      text_ += fmt::format("- {}{}{}\n", Word(name), Word(Phrase::kColon), MarkdownText(value));
+      text_ += fmt::format("- {}{}{}\n", Word(name), Word(Phrase::kColon), Foreign(value));
     };
     add(Phrase::kCost, CostText(finding, language()));
     for (const model::Evidence& evidence : finding.evidence) {
@@ -163,11 +168,11 @@ class MarkdownPage {
   }
 
   void AddAdvice(const AdviceGroup& group) {
-    text_ += fmt::format("- {}{}{}{}\n", Word(Phrase::kChange), MarkdownText(group.To()),
-                         Word(Phrase::kColon), MarkdownText(Said(*group.text, language())));
+    text_ += fmt::format("- {}{}{}{}\n", Word(Phrase::kChange), Foreign(group.To()),
+                         Word(Phrase::kColon), Foreign(Said(*group.text, language())));
     for (const model::Advice* advice : group.with_code) {
       if (group.with_code.size() > 1) {
-        text_ += fmt::format("\n  {}:\n", MarkdownText(FrameworkWord(*advice)));
+        text_ += fmt::format("\n  {}:\n", Foreign(FrameworkWord(*advice)));
       }
       AddCode(advice->code);
     }
@@ -179,7 +184,7 @@ class MarkdownPage {
     while (code.find(fence) != std::string::npos) fence += '`';
     text_ += "  " + fence + "\n";
     for (const std::string_view line : base::Split(code, '\n')) {
-      text_ += "  " + Plain(line) + "\n";
+      text_ += "  " + Plain(Open(line)) + "\n";
     }
     text_ += "  " + fence + "\n";
   }
@@ -190,14 +195,14 @@ class MarkdownPage {
     const EpochCells cells = MakeEpochCells(report_, options_);
     std::vector<std::string> titles, rule;
     for (const TableColumn& column : cells.columns) {
-      titles.push_back(MarkdownText(column.title));
+      titles.push_back(Foreign(column.title));
       rule.emplace_back(column.left ? "---" : "---:");
     }
     text_ += Row(titles) + Row(rule);
     for (size_t row = 0; row < cells.rows.size(); ++row) {
       std::vector<std::string> texts;
       for (const TableColumn& column : cells.columns) {
-        texts.push_back(column.cells[row] ? MarkdownText(*column.cells[row]) : "-");
+        texts.push_back(column.cells[row] ? Foreign(*column.cells[row]) : "-");
       }
       text_ += Row(texts);
     }
@@ -212,7 +217,7 @@ class MarkdownPage {
     if (items.empty()) return;
     Title(3, Word(title));
     for (size_t i = 0; i < std::min(items.size(), kMostItems); ++i) {
-      text_ += "- " + MarkdownText(items[i]) + "\n";
+      text_ += "- " + Foreign(items[i]) + "\n";
     }
     if (items.size() <= kMostItems) return;
     text_ += fmt::format("- {} {} {}\n", Word(Phrase::kAnd), items.size() - kMostItems,
@@ -222,6 +227,7 @@ class MarkdownPage {
   const Run& run_;
   const Report& report_;
   TextOptions options_;
+  base::Redactor redactor_;
   std::string text_;
 };
 

@@ -60,7 +60,11 @@ void Page::Lines(const std::vector<std::string>& lines) {
 
 void Page::Paragraph(std::string_view text, std::string_view first, std::string_view rest,
                      Tint tint) {
-  for (const std::string& line : Wrap(Plain(text), width(), first, rest)) Line(Tinted(line, tint));
+  for (const std::string& line : Wrap(Shown(text), width(), first, rest)) Line(Tinted(line, tint));
+}
+
+std::string Page::Shown(std::string_view text) {
+  return Plain(options_.redact ? redactor_.Text(text) : text);
 }
 
 void Page::Items(const std::vector<std::string>& items, size_t most, std::string_view hint) {

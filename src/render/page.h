@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/redact.h"
 #include "model/message.h"
 #include "model/report.h"
 #include "render/text.h"
@@ -35,12 +36,14 @@ class Page {
   void Title(std::string_view title);
   void Line(std::string_view line);
   void Lines(const std::vector<std::string>& lines);
-  // Foreign text, made plain and wrapped at the width.
+  // Foreign text, without what the options have taken out, made plain and wrapped at the width.
   void Paragraph(std::string_view text, std::string_view first, std::string_view rest,
                  Tint tint = Tint::kNone);
   // Items of a list, wrapped at the width; those beyond the most are counted, and `hint` says where
   // they are.
   void Items(const std::vector<std::string>& items, size_t most, std::string_view hint = {});
+  // Foreign text for Line: without what the options have taken out, and plain.
+  std::string Shown(std::string_view text);
   // The text in that colour; as it is where no colour is wanted.
   std::string Tinted(std::string_view text, Tint tint) const;
   size_t lines() const { return lines_; }
@@ -49,6 +52,7 @@ class Page {
 
  private:
   TextOptions options_;
+  base::Redactor redactor_;
   std::string text_;
   size_t lines_ = 0;
 };

@@ -94,7 +94,7 @@ void AddRemarks(const std::vector<std::string>& items, size_t lines, Page* page)
   if (items.empty() || lines == 0) return;
   const size_t shown = items.size() <= lines ? items.size() : lines - 1;
   for (size_t i = 0; i < shown; ++i) {
-    page->Line("  " + CutTo(Plain(items[i]), page->width() - 2, page->options().ascii));
+    page->Line("  " + CutTo(page->Shown(items[i]), page->width() - 2, page->options().ascii));
   }
   if (shown == items.size()) return;
   page->Line(fmt::format("  {} {} {} (epochmeter report)", page->Word(Phrase::kAnd),
@@ -161,7 +161,7 @@ std::string RenderLine(const Run& run, const Report& report, const TextOptions& 
       verdict.good ? page.Word(Phrase::kGood) : SeverityWord(verdict.severity, language);
   parts.push_back(fmt::format(
       "{}{}{}", page.Tinted(word, verdict.good ? Tint::kGreen : SeverityTint(verdict.severity)),
-      page.Word(Phrase::kColon), verdict.text));
+      page.Word(Phrase::kColon), page.Shown(verdict.text)));
   parts.erase(std::remove(parts.begin(), parts.end(), std::string()), parts.end());
   page.Line(base::Join(parts, " · "));
   return page.Take();

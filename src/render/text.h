@@ -19,6 +19,7 @@ struct TextOptions {
   size_t width = 100;       // text is wrapped there; a table gives up its least important columns
   bool all_epochs = false;  // no epoch is folded away
   bool all_rules = false;   // rules that could not judge are told one by one
+  bool redact = true;       // secrets and home folders in foreign text
   std::vector<std::string> files;  // named at the foot: the run file and what lies beside it
 };
 

@@ -79,6 +79,18 @@ def test_export_of_a_log_gives_the_same_rows(tool):
     assert b"is for runs" in tool.call("export", log, "--long").stderr
 
 
+def test_lines_on_the_page_are_without_secrets(tool):
+    log = write(tool.tmp / "train.log", [
+        "epoch: 1, step: 1, loss: 2.5", "Traceback (most recent call last):",
+        '  File "/home/ann/train.py", line 3, in <module>',
+        "OSError: cannot open /home/ann/data with AccountKey=Zm9vYmFyYmF6cXV4; "
+        "https://s.blob.core.windows.net/c?sv=1&sig=abcd%2Fef"])
+    page = text(tool, "log", log)
+    assert "cannot open ~/data with AccountKey=***" in page and "sig=***" in page and "/home" not in page
+    assert "/home/ann/data" in text(tool, "log", log, "--no-redact")
+    assert "/home/ann/data" in text(tool, "log", log, "--json")
+
+
 @pytest.mark.parametrize("name", LOGS)
 def test_rows_of_every_log_are_the_records_of_its_document(tool, name):
     document = data(tool, OWN / name)
