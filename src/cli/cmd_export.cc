@@ -59,12 +59,28 @@ int ExportLog(const Arguments& arguments, const std::string& format) {
                  .what_to_do = "leave it out; or make a run with 'epochmeter log LOG -o NAME.emr'"},
                 kExitUsage);
   }
-  return WriteLogFile(arguments, {.inputs = arguments.positionals}, format,
-                      arguments.Value("output"));
+  const int code =
+      WriteLogFile(arguments, {.inputs = arguments.positionals}, format, arguments.Value("output"));
+  if (arguments.json() && (code == kExitOk || code == kExitPartial)) {
+    base::JsonWriter json;
+    json.BeginObject().Field("log", arguments.positionals.front());
+    json.Field("output", *arguments.Value("output")).Field("format", format);
+    PrintJson(json.EndObject().text());
+  }
+  return code;
 }
 
 int RunExport(const Arguments& arguments) {
   const std::string format = arguments.Value("format").value_or("csv");
+  const std::optional<std::string> path = arguments.Value("output");
+  if (arguments.json() && (!path || *path == "-")) {
+    return Fail(arguments,
+                {.what = "--json tells where the export went",
+                 .where = "",
+                 .why = "",
+                 .what_to_do = "give -o PATH with it; rows in JSON are -f jsonl"},
+                kExitUsage);
+  }
   if (!arguments.positionals.empty() && IsLog(arguments.positionals.front())) {
     return ExportLog(arguments, format);
   }
@@ -84,15 +100,6 @@ int RunExport(const Arguments& arguments) {
   if (!settings.ok()) return Fail(arguments, settings.error(), kExitUsage);
   const base::Result<OpenedRun> opened = OpenNamedRun(arguments);
   if (!opened.ok()) return Fail(arguments, opened.error(), kExitUnreadable);
-  const std::optional<std::string> path = arguments.Value("output");
-  if (arguments.json() && (!path || *path == "-")) {
-    return Fail(arguments,
-                {.what = "--json tells where the export went",
-                 .where = "",
-                 .why = "",
-                 .what_to_do = "give -o PATH with it"},
-                kExitUsage);
-  }
   const base::Result<std::unique_ptr<Output>> output = Output::Open(path, opened->path);
   if (!output.ok()) return Fail(arguments, output.error(), kExitUnreadable);
   settings->judge = false;  // series are written as they are, by epochs at most

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <iostream>
@@ -32,7 +34,8 @@ constexpr FlagSpec kFlags[] = {
     {.name = "output",
      .short_name = 'o',
      .value_name = "PATH",
-     .help = "file; NAME.emr is a run file for report, export and page [stdout]"},
+     .help = "file; NAME.emr is a run file for report, export and page; "
+             ".json, .csv and .jsonl say the format [stdout]"},
     Switch("ecs", "records and events as Elastic Common Schema, one document a line"),
     Switch("normalize", "records as [LEVEL] time - Step N, Loss=N, Time=Ns, GPU_Mem=NGB"),
     Switch("emit-regex", "patterns for SageMaker, Katib and Python that find this log's values"),
@@ -61,6 +64,25 @@ struct Wanted {
   diagnose::ReportOptions report;
 };
 
+// What the name of the output asks for where nothing else does: rows and JSON are written, pages
+// and pictures are made of a run.
+base::Result<std::string> FormatOfOutput(const Arguments& arguments) {
+  const std::string path = base::ToLowerAscii(arguments.Value("output").value_or("-"));
+  const size_t dot = path.find('.', path.rfind('/') + 1);
+  const std::string ending = dot == std::string::npos ? "" : path.substr(path.rfind('.') + 1);
+  for (const char* rows : {"json", "csv", "jsonl"}) {
+    if (ending == rows) return ending;
+  }
+  for (const char* page : {"html", "svg", "png", "md"}) {
+    if (ending != page) continue;
+    return UsageError("a log is not written as " + ending,
+                      fmt::format("make a run of it: 'epochmeter log LOG -o NAME.emr', then "
+                                  "'epochmeter report NAME.emr -f {} -o NAME.{}'",
+                                  ending, ending));
+  }
+  return std::string(arguments.Has("follow") ? "normal" : "text");
+}
+
 // One of the names, from -f or from the switch that stands for it.
 base::Result<std::string> FormatOf(const Arguments& arguments) {
   std::vector<std::string> given;
@@ -75,7 +97,7 @@ base::Result<std::string> FormatOf(const Arguments& arguments) {
   if (given.size() > 1) {
     return UsageError("several formats: " + base::Join(given, ", "), "ask for one at a time");
   }
-  if (given.empty()) return std::string(arguments.Has("follow") ? "normal" : "text");
+  if (given.empty()) return FormatOfOutput(arguments);
   constexpr std::string_view kNames[] = {"text", "json", "csv", "jsonl", "ecs", "normal", "regex"};
   if (std::find(std::begin(kNames), std::end(kNames), given[0]) == std::end(kNames)) {
     return UsageError("unknown format " + given[0],

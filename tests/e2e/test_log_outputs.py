@@ -79,6 +79,30 @@ def test_export_of_a_log_gives_the_same_rows(tool):
     assert b"is for runs" in tool.call("export", log, "--long").stderr
 
 
+def test_export_with_json_tells_where_the_rows_are_and_gives_no_rows(tool):
+    log = job(tool, "train.log", 0)
+    done = tool.call("export", log, "--json")
+    assert done.returncode == 2 and "-f jsonl" in json.loads(done.stdout)["error"]["what_to_do"]
+    answer = json.loads(text(tool, "export", log, "--json", "-o", tool.tmp / "rows.csv"))["data"]
+    assert answer == {"log": str(log), "output": str(tool.tmp / "rows.csv"), "format": "csv"}
+    assert (tool.tmp / "rows.csv").read_text() == text(tool, "log", log, "-f", "csv")
+
+
+def test_the_name_of_the_output_says_the_format(tool):
+    log = job(tool, "train.log", 0)
+    for name in ("out.csv", "out.jsonl", "out.JSON", "out.txt", "out"):
+        text(tool, "log", log, "-o", tool.tmp / name)
+    for name in ("csv", "jsonl", "json"):
+        made = (tool.tmp / ("out." + (name if name != "json" else "JSON"))).read_text()
+        assert made == text(tool, "log", log, "-f", name)
+    assert (tool.tmp / "out.txt").read_text() == (tool.tmp / "out").read_text() == text(tool, "log", log)
+    text(tool, "log", log, "-f", "text", "-o", tool.tmp / "chosen.html")
+    for name in ("html", "png", "svg", "md"):
+        done = tool.call("log", log, "-o", tool.tmp / f"out.{name}")
+        assert done.returncode == 2 and f"epochmeter report NAME.emr -f {name}".encode() in done.stderr
+        assert not (tool.tmp / f"out.{name}").exists()
+
+
 def test_lines_on_the_page_are_without_secrets(tool):
     log = write(tool.tmp / "train.log", [
         "epoch: 1, step: 1, loss: 2.5", "Traceback (most recent call last):",
