@@ -54,7 +54,8 @@ bool IsLog(const std::string& path) {
   file.read(head.data(), static_cast<std::streamsize>(head.size()));
   head.resize(static_cast<size_t>(file.gcount()));
   const HeadKind kind = ingest::log::KindOfHead(head);
-  const bool text = kind == HeadKind::kText || kind == HeadKind::kGzip || kind == HeadKind::kZstd;
+  const bool text = kind == HeadKind::kText || kind == HeadKind::kGzip || kind == HeadKind::kZstd ||
+                    kind == HeadKind::kNuls;  // the hole of a truncation
   return !head.empty() && text;
 }
 

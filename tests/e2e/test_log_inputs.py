@@ -192,6 +192,20 @@ def test_a_file_that_grows_while_it_is_read_ends_all_the_same(tool):
     assert data["records"] >= 200_000
 
 
+def test_a_hole_in_a_log_is_left_out_and_counted(tool):
+    path = tool.tmp / "train.log"
+    with open(path, "wb") as file:
+        file.write(lines(1, 4).encode())
+        size = file.tell()
+        file.seek(100 * 1024, os.SEEK_CUR)
+        file.write(lines(4, 9).encode())
+    assert path.stat().st_size > size + 100 * 1024
+    for word in (path, tool.tmp):
+        report = read_json(tool, word)["data"]
+        assert report["records"] == 8 and report["bad_bytes"] == 100 * 1024
+    assert tool.call("export", path).stdout.count(b"\n") == 9
+
+
 def test_a_file_of_nuls_ends_with_a_clear_word(tool):
     with open(tool.tmp / "nuls", "wb") as out:
         out.truncate(1 << 30)

@@ -11,6 +11,7 @@ namespace epochmeter::ingest::log {
 namespace {
 
 using namespace std::string_view_literals;
+using base::StartsWith;
 
 struct Magic {
   std::string_view bytes;
@@ -32,6 +33,10 @@ constexpr std::array kMagics = {
     Magic{"%PDF-"sv, HeadKind::kPicture},
     Magic{"PK\x03\x04"sv, HeadKind::kArchive},
     Magic{"7z\xbc\xaf\x27\x1c"sv, HeadKind::kArchive},
+    Magic{"\x7f"
+          "ELF"sv,
+          HeadKind::kBinary},
+    Magic{"SQLite format 3\0"sv, HeadKind::kBinary},
 };
 
 constexpr std::string_view kNoLogEndings[] = {
@@ -63,13 +68,39 @@ bool IsNoText(char c) {
   return code < 0x20 && std::string_view("\t\n\r\b\f\v\a\x1b").find(c) == std::string_view::npos;
 }
 
+// Without runs of NULs that are no part of UTF-16: what a writer leaves who goes on at his old
+// place in a file that was truncated, or a machine that went down.
+std::string WithoutHoles(std::string_view bytes) {
+  constexpr size_t kLeastHole = 32;
+  std::string text;
+  while (!bytes.empty()) {
+    const size_t begin = std::min(bytes.find('\0'), bytes.size());
+    const size_t end = std::min(bytes.find_first_not_of('\0', begin), bytes.size());
+    text += bytes.substr(0, end - begin < kLeastHole ? end : begin);
+    bytes.remove_prefix(end);
+  }
+  return text;
+}
+
+bool IsTextWithoutHoles(std::string_view bytes) {
+  const auto strange = static_cast<size_t>(std::count_if(bytes.begin(), bytes.end(), IsNoText));
+  return strange * 20 <= bytes.size() || LooksLikeUtf16(bytes);
+}
+
+// A tar begins with the name of a file and NULs behind it.
+bool IsTar(std::string_view head) {
+  constexpr size_t kMark = 257;
+  return head.size() > kMark && StartsWith(head.substr(kMark), "ustar");
+}
+
 }  // namespace
 
 HeadKind KindOfHead(std::string_view head) {
   for (const Magic& magic : kMagics) {
-    if (base::StartsWith(head, magic.bytes)) return magic.kind;
+    if (StartsWith(head, magic.bytes)) return magic.kind;
   }
-  if (base::StartsWith(head, "\xff\xfe") || base::StartsWith(head, "\xfe\xff") || IsText(head)) {
+  if (IsTar(head)) return HeadKind::kArchive;
+  if (StartsWith(head, "\xff\xfe") || StartsWith(head, "\xfe\xff") || IsText(head)) {
     return HeadKind::kText;
   }
   const bool nuls = std::all_of(head.begin(), head.end(), [](char c) { return c == '\0'; });
@@ -77,8 +108,12 @@ HeadKind KindOfHead(std::string_view head) {
 }
 
 bool IsText(std::string_view bytes) {
-  const auto strange = static_cast<size_t>(std::count_if(bytes.begin(), bytes.end(), IsNoText));
-  return strange * 20 <= bytes.size() || LooksLikeUtf16(bytes);
+  if (IsTextWithoutHoles(bytes)) return true;
+  // What is left of a log has words or ends of lines; a mark of some format has not.
+  constexpr size_t kLeastText = 16;
+  const std::string rest = WithoutHoles(bytes);
+  const bool told = rest.size() >= kLeastText || rest.find('\n') != std::string::npos;
+  return told && rest.size() < bytes.size() && IsTextWithoutHoles(rest);
 }
 
 bool NamesNoLog(std::string_view name) {

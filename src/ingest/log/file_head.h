@@ -22,7 +22,7 @@ enum class HeadKind : uint8_t {
 
 // 4 KiB tell; at least 16 bytes where there are as many.
 HeadKind KindOfHead(std::string_view head);
-// Whether bytes from the middle of a file look like text, also as UTF-16.
+// Whether bytes from the middle of a file look like text, also as UTF-16 and with holes of NULs.
 bool IsText(std::string_view bytes);
 // Whether the name ends as those of files that are no logs: checkpoints, pictures, archives,
 // sources, settings.

@@ -120,6 +120,16 @@ std::optional<base::Error> WhyNotNamed(const std::string& path, const base::Uniq
   return {};
 }
 
+// Why the folder can't be read; nothing when it can.
+std::optional<base::Error> WhyNotListed(const std::string& folder) {
+  const auto opened = base::OpenFile(folder, O_RDONLY | O_DIRECTORY | O_NONBLOCK);
+  const bool entered = opened.ok() && ::faccessat(AT_FDCWD, folder.c_str(), X_OK, AT_EACCESS) == 0;
+  if (entered) return {};
+  return base::SystemError("cannot list the folder", folder,
+                           opened.ok() ? errno : opened.error().code,
+                           "may you read it, and enter it?");
+}
+
 }  // namespace
 
 std::vector<LogInput> LogFinder::Find(const std::vector<std::string>& words) {
@@ -148,6 +158,7 @@ void LogFinder::FindWord(const std::string& word, std::vector<std::string>* path
 void LogFinder::AddFolder(const std::string& folder, const std::string& word,
                           std::vector<std::string>* paths) {
   open_ = open_ || live_;
+  if (auto error = WhyNotListed(folder)) return Tell(std::move(*error));
   std::error_code failed;
   const auto options = fs::directory_options::skip_permission_denied;
   fs::recursive_directory_iterator entry(folder, options, failed);
@@ -162,6 +173,10 @@ void LogFinder::AddFolder(const std::string& folder, const std::string& word,
     if (base::StartsWith(entry->path().filename().string(), ".")) {
       LeaveOut(word, path, "hidden");
       entry.disable_recursion_pending();
+    } else if (entry->is_directory(ignored) && !entry->is_symlink(ignored)) {
+      auto error = WhyNotListed(path);
+      if (error) entry.disable_recursion_pending();
+      if (error) Tell(std::move(*error));
     } else if (entry->is_regular_file(ignored)) {
       found.push_back(path);
     }

@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <random>
@@ -94,6 +96,60 @@ TEST_F(LogFinderTest, LeavesOutOfFoldersWhatIsNoLogAndCountsIt) {
 TEST_F(LogFinderTest, ReadsALogThatBeginsWithTheHoleOfATruncation) {
   Make("d/train.log", std::string(100'000, '\0') + "step 1 loss 2\nstep 2 loss 1\n");
   EXPECT_THAT(Find({folder_ + "d"}), ElementsAre("d/train.log"));
+}
+
+TEST_F(LogFinderTest, ReadsALogWithAHoleInItsMidst) {
+  const std::string hole(100'000, '\0'), line = "step 1 loss 2\n";
+  const std::vector<std::string> paths = {
+      Make("d/a.log", line + hole + line), Make("d/b.log", std::string(3000, '\0') + line + line),
+      Make("d/c.log", line + std::string(300, '\0') + line + std::string(400, '\0') + line),
+      Make("d/d.log", hole + line + hole)};
+  EXPECT_THAT(Find(paths), ElementsAre("d/a.log", "d/b.log", "d/c.log", "d/d.log"));
+  EXPECT_THAT(errors_, IsEmpty());
+  EXPECT_THAT(Find({folder_ + "d"}), ElementsAre("d/a.log", "d/b.log", "d/c.log"));
+}
+
+TEST_F(LogFinderTest, TakesNoBinaryWithHolesForALog) {
+  const std::string hole(100'000, '\0');
+  std::string tar(10'240, '\0');
+  tar.replace(0, 9, "train.log");
+  tar.replace(257, 5, "ustar");
+  tar.replace(512, 500, 500, 'a');
+  for (const std::string& bytes :
+       {"\x7f"
+        "ELF\2\1\1" +
+            hole + Noise(9000),
+        std::string("\x89PNG\r\n\x1a\n") + hole + Noise(9000), Noise(9000) + hole + Noise(9000),
+        std::string("SQLite format 3\0", 16) + hole, tar, "MARK1" + hole}) {
+    EXPECT_THAT(Find({Make("noise", bytes)}), IsEmpty()) << bytes.substr(0, 8);
+    EXPECT_THAT(errors_, ElementsAre(HasSubstr("it is binary, no text")));
+  }
+}
+
+TEST_F(LogFinderTest, SaysWhichFoldersItMayNotRead) {
+  Make("d/train.log");
+  Make("d/shut/b.log");
+  Make("shut/c.log");
+  Make("no_entry/d.log");
+  namespace fs = std::filesystem;
+  const auto allow = [&](const char* name, int mode) {
+    fs::permissions(folder_ + name, static_cast<fs::perms>(mode));
+  };
+  allow("", 0755);
+  allow("d/shut", 0);
+  allow("shut", 0);
+  allow("no_entry", 0444);
+  // Nothing is shut for the superuser.
+  EXPECT_EXIT(
+      {
+        if (::geteuid() == 0 && ::setuid(65534) != 0) std::_Exit(2);
+        const auto found = Find({folder_ + "shut", folder_ + "d", folder_ + "no_entry"});
+        for (const std::string& error : errors_) std::fprintf(stderr, "%s\n", error.c_str());
+        std::_Exit(found == std::vector<std::string>{"d/train.log"} && errors_.size() == 3 ? 0 : 1);
+      },
+      testing::ExitedWithCode(0),
+      "/shut: Permission denied.*/d/shut: Permission denied.*/no_entry");
+  for (const char* name : {"d/shut", "shut", "no_entry"}) allow(name, 0755);
 }
 
 TEST_F(LogFinderTest, ExpandsAPatternThatTheShellDidNot) {

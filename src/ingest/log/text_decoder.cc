@@ -37,6 +37,46 @@ bool HasLongCharacter(std::string_view text) {
   return std::any_of(text.begin(), text.end(), [](char c) { return Byte(c) >= 0xe0; });
 }
 
+// The alphabet of a two-byte character whose bytes could be a Chinese one as well; 0 without any,
+// and for signs and accents, which stand beside every alphabet.
+int AlphabetOf(unsigned char lead, unsigned char trail) {
+  if (lead < 0xc4 || lead > 0xdf || trail < 0xa1 || lead == 0xcc || lead == 0xcd) return 0;
+  if (lead < 0xcc) return 1;                     // Latin
+  if (lead < 0xd0) return 2;                     // Greek
+  return lead < 0xd4 ? 3 : lead < 0xd8 ? 4 : 5;  // Cyrillic, Hebrew, Arabic
+}
+
+// Whether letters of two alphabets stand side by side in UTF-8 without NULs, as in no word.
+bool MixesAlphabets(std::string_view text) {
+  int before = 0;
+  while (!text.empty()) {
+    const size_t ascii = AsciiLength(text);
+    if (ascii > 0) before = 0;
+    text.remove_prefix(ascii);
+    if (text.size() < 2) return false;
+    const unsigned char lead = Byte(text[0]);
+    const int alphabet = AlphabetOf(lead, Byte(text[1]));
+    if (before != 0 && alphabet != 0 && alphabet != before) return true;
+    before = alphabet;
+    text.remove_prefix(std::min<size_t>(lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2, text.size()));
+  }
+  return false;
+}
+
+// Whether all is ASCII or characters of GB2312, with two of these side by side.
+bool IsChineseThroughout(std::string_view bytes) {
+  size_t row = 0, longest = 0;
+  for (size_t at = 0; at<bytes.size(); at += row> 0 ? 2 : 1) {
+    const unsigned char lead = Byte(bytes[at]);
+    const bool pair =
+        at + 1 < bytes.size() && lead >= 0xa1 && lead <= 0xf7 && Byte(bytes[at + 1]) >= 0xa1;
+    if (lead >= 0x80 && !pair) return false;
+    row = pair ? row + 1 : 0;
+    longest = std::max(longest, row);
+  }
+  return longest >= 2;
+}
+
 // The length of a valid UTF-8 character, else 0.
 size_t CharacterLength(std::string_view text) {
   const unsigned char lead = Byte(text[0]);
@@ -320,7 +360,8 @@ size_t TextDecoder::Utf16Line(std::string_view bytes, bool last) {
 // Text that ends at a separator or at the end of what can be decided.
 void TextDecoder::Lines(std::string_view text) {
   const bool chinese = counts_.gb18030 > 0 && !utf8_seen_;
-  if (!chinese && simdjson::validate_utf8(text.data(), text.size())) {
+  if (!chinese && simdjson::validate_utf8(text.data(), text.size()) &&
+      (utf8_seen_ || !MixesAlphabets(text))) {
     utf8_seen_ = utf8_seen_ || HasLongCharacter(text);
     return Give(text);
   }
@@ -340,12 +381,14 @@ void TextDecoder::Lines(std::string_view text) {
 void TextDecoder::Stretch(std::string_view bytes) {
   const bool utf8 = simdjson::validate_utf8(bytes.data(), bytes.size());
   // Two-byte characters alone may be Chinese that looks valid.
-  if (utf8 && (counts_.gb18030 == 0 || utf8_seen_ || HasLongCharacter(bytes))) {
+  const bool odd = counts_.gb18030 > 0 || MixesAlphabets(bytes);
+  if (utf8 && (utf8_seen_ || !odd || HasLongCharacter(bytes))) {
     utf8_seen_ = utf8_seen_ || HasLongCharacter(bytes);
     return Give(bytes);
   }
   const Evidence seen = Weigh(bytes);
-  if (!utf8 && seen.utf8_good >= seen.utf8_bad + (seen.utf8_long ? 0 : 1)) {
+  const bool word = !utf8_seen_ && !seen.utf8_long && IsChineseThroughout(bytes);
+  if (!utf8 && !word && seen.utf8_good >= seen.utf8_bad + (seen.utf8_long ? 0 : 1)) {
     utf8_seen_ = true;
   } else {
     // Where characters of UTF-8 were seen, a torn one is likelier than one Chinese word.

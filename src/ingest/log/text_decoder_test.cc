@@ -108,6 +108,34 @@ TEST(TextDecoder, ChineseThatLooksLikeValidUtf8IsReadLikeItsFile) {
   EXPECT_EQ(Decode(Encode("GBK", text)), text);
 }
 
+TEST(TextDecoder, AWordOfGbkAloneIsRead) {
+  for (const char* word :
+       {"准确", "准确率", "学习", "学习率", "损失", "轮", "训练集", "验证精度"}) {
+    const std::string text = "step 1 loss 0.5\n" + std::string(word) + ": 0.5\nstep 2 loss 0.4\n";
+    DecoderCounts counts;
+    EXPECT_EQ(Decode(Encode("GBK", text), &counts), text);
+    EXPECT_EQ(counts.gb18030, 1U) << word;
+    EXPECT_EQ(counts.bad_bytes, 0U) << word;
+    EXPECT_EQ(Decode(text), text);
+    EXPECT_EQ(Decode("进度\n" + text), "进度\n" + text);
+  }
+}
+
+TEST(TextDecoder, WordsOfOtherAlphabetsAreNotTakenForChinese) {
+  for (const char* line : {"эпоха 1 потери 0,5 ёж Ёлка", "απώλεια Δμ σ² θ̂ x̄ α²β³",
+                           "Größe ändern, coût élevé, ñandú", "příliš žluťoučký kůň",
+                           "şğüöçı İstanbul", "שלום עולם", "مرحبا بالعالم", "τ±σ 10 µs 5 °C"}) {
+    DecoderCounts counts;
+    EXPECT_EQ(Decode(std::string(line) + "\n", &counts), std::string(line) + "\n");
+    EXPECT_EQ(counts.gb18030, 0U) << line;
+    // Torn in the midst of a character.
+    std::string torn = line;
+    torn.erase(torn.find_first_of("\xc3\xc4\xc5\xce\xcf\xd0\xd1\xd7\xd9"), 1);
+    Decode(torn + "\n", &counts);
+    EXPECT_EQ(counts.gb18030, 0U) << line;
+  }
+}
+
 TEST(TextDecoder, ReadsShiftJisByItsSyllables) {
   const std::string text = "エポック 1 を終わりました\n損失は 0.5 です\n";
   EXPECT_EQ(Decode(Encode("CP932", text)), text);
