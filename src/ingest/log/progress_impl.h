@@ -63,6 +63,7 @@ class Progress::Impl {
   void Candidate(Stream& stream, const LinePlan& plan);
   void Merge(Stream& stream, const LinePlan& plan);
   void JudgeKind(Stream& stream, const LinePlan& plan, HeldRecord* judged);
+  static bool RepeatsEpoch(const Stream& stream, const HeldRecord& record);
   static bool GoesOn(const Stream& stream, const HeldRecord& record);
   void Begin(Stream& stream, HeldRecord* record);
   static bool IsSaidTwice(const Stream& stream, const HeldRecord& record);

@@ -145,6 +145,10 @@ void Progress::Impl::JudgeKind(Stream& stream, const LinePlan& plan, HeldRecord*
   } else {
     Learn(stream, &shape, plan, record);
   }
+  if (record.kind == RecordKind::kTrain && RepeatsEpoch(stream, record)) {
+    record.kind = RecordKind::kSummary;
+    return;
+  }
   const bool steps = plan.has_step || shape.OfSteps();
   const bool main = best_ == Tier::kLoss && stream.train_shape == plan.shape;
   if (record.kind == RecordKind::kTrain && !steps && step_level_ && !main) {
@@ -161,6 +165,19 @@ void Progress::Impl::JudgeKind(Stream& stream, const LinePlan& plan, HeldRecord*
       plan.family != step_family_) {
     record.kind = RecordKind::kSummary;
   }
+}
+
+// "[8/100], loss: 0.5" behind "[8/100], [10/11], loss: 0.5": of the whole epoch.
+bool Progress::Impl::RepeatsEpoch(const Stream& stream, const HeldRecord& record) {
+  const HeldRecord& before = stream.pending;
+  if (!stream.has_pending || Known(record.epoch) || !Known(record.total) || !Known(before.step) ||
+      record.step != before.epoch || record.total == before.total) {
+    return false;
+  }
+  return std::any_of(before.values.begin(), before.values.end(),
+                     [&record](const HeldRecord::Value& value) {
+                       return value.role == Role::kEpochs && value.number == record.total;
+                     });
 }
 
 void Progress::Impl::Candidate(Stream& stream, const LinePlan& plan) {

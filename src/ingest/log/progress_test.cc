@@ -182,6 +182,17 @@ TEST(Progress, AnEvaluationWithoutACounterBelongsToTheEpochBefore) {
   EXPECT_EQ(plain.others, (Texts{"E3-4 h1", "E6-7 h1", "E8 h1"}));
 }
 
+TEST(Progress, ALinePerEpochBehindItsStepsIsNoRecord) {
+  const RecordsOf log(
+      "train.py: [8/100], [10/11], step: 98, batch_loss: 0.5, lr:0.25\n"
+      "train.py: [8/100], train_loss: 0.75, lr: 0.25\n"
+      "train.py: [9/100], [0/11], step: 99, batch_loss: 0.5, lr:0.25\n"
+      "train.py: [9/100], [10/11], step: 109, batch_loss: 1.5, lr:0.25\n"
+      "train.py: [9/100], train_loss: 0.5, lr: 0.25\n"
+      "train.py: [10/100], [0/11], step: 110, batch_loss: 1.5, lr:0.25\n");
+  EXPECT_EQ(log.trained.size(), 4u);
+}
+
 TEST(Progress, CountersInThousandsAreWhole) {
   const RecordsOf log(
       "[Iter: 0.1k / lr: 1.00e-4] Time: 59.98 (Data: 49.06) loss: 33.5\n"
