@@ -35,9 +35,9 @@ void Progress::Impl::Extra(Stream& stream, const ProgressLine& line) {
   ReadValues(line, &scratch_);
   scratch_.kind = plan.kind;
   const bool loss = plan.names_loss && plan.kind == RecordKind::kTrain;
-  const bool next =
-      loss && stream.has_pending && stream.pending.header_epoch &&
-      (stream.pending.HasRole(Role::kLoss) || stream.pending.plan->shape == plan.shape);
+  const bool next = loss && stream.has_pending && stream.pending.header_epoch &&
+                    (stream.pending.header_epoch != stream.header_epoch ||
+                     stream.pending.plan->shape == plan.shape);
   if (stream.has_pending && plan.kind == RecordKind::kTrain && !plan.bar && !next) {
     const bool whole =
         stream.pending.HasRole(Role::kLoss) || stream.pending.HasRole(Role::kLossPart);

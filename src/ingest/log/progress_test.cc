@@ -193,6 +193,19 @@ TEST(Progress, ALinePerEpochBehindItsStepsIsNoRecord) {
   EXPECT_EQ(log.trained.size(), 4u);
 }
 
+TEST(Progress, LossesOfOtherNamesBelowAnEpochAreOneRecord) {
+  const RecordsOf log(
+      "****epoch: 18 ****\n"
+      "total loss: 3505.5\n"
+      "loss1:207.5, loss2: 1186.5\n"
+      "x loss: 0.5\n"
+      "****epoch: 19 ****\n"
+      "total loss: 3504.5\n"
+      "loss1:206.5, loss2: 1185.5\n"
+      "x loss: 0.25\n");
+  EXPECT_EQ(log.trained, (Texts{"T2-4 h18 l3505.5", "T6-8 h19 l3504.5"}));
+}
+
 TEST(Progress, CountersInThousandsAreWhole) {
   const RecordsOf log(
       "[Iter: 0.1k / lr: 1.00e-4] Time: 59.98 (Data: 49.06) loss: 33.5\n"
