@@ -132,6 +132,27 @@ Role Meant(Role role, bool in_epoch) {
   }
 }
 
+bool IsSteps(Role role) {
+  return role == Role::kStep || role == Role::kStepInEpoch || role == Role::kTotalSteps ||
+         role == Role::kStepsPerEpoch;
+}
+
+// "Train Epoch: 1 [640/60000 (1%)]", the words of PyTorch's examples and of what was made of them:
+// that counts samples. Others print steps just so, by other words.
+bool CountsSamples(const HeldRecord& record) {
+  for (const HeldRecord::Value& total : record.values) {
+    if (!total.total || !IsSteps(total.role)) continue;
+    const std::string_view text = record.text;
+    const std::string_view after = text.substr(total.begin + total.size);
+    const size_t share = after.find_first_not_of(' ');
+    if (share == std::string_view::npos || after[share] != '(') return false;
+    const size_t end = after.find(')');
+    if (end == std::string_view::npos || end < 2 || after[end - 1] != '%') return false;
+    return text.substr(0, total.begin).find("Train Epoch:") != std::string_view::npos;
+  }
+  return false;
+}
+
 }  // namespace
 
 void ReadValues(const ProgressLine& line, HeldRecord* record) {
@@ -156,10 +177,12 @@ void GiveRecord(const HeldRecord& record, uint32_t start, std::optional<bool> in
   values->resize(record.values.size());
   const std::string_view text = record.text;
   RolePlaces places{};
+  const bool samples = CountsSamples(record);
   for (size_t i = record.values.size(); i-- > 0;) {
     const HeldRecord::Value& value = record.values[i];
     Role role = value.role;
     if (in_epoch) role = Meant(role, *in_epoch);
+    if (samples && IsSteps(role)) role = value.total ? Role::kOther : Role::kSamples;
     const FieldPlan& field = *value.field;
     (*values)[i] = {.key = value.total ? field.total_key : field.key,
                     .text = text.substr(value.begin, value.size),
