@@ -24,9 +24,12 @@ std::optional<int64_t> DurationNs(std::optional<double> seconds) {
 
 // When the `index`th step began; its end when its duration is not known.
 int64_t StepBegin(const StepTable& steps, size_t index) {
-  const std::vector<double>* durations = steps.Column("duration_s");
-  const double seconds = durations != nullptr ? (*durations)[index] : std::nan("");
-  return steps.t_ns[index] - DurationNs(seconds).value_or(0);
+  for (const char* name : {"duration_s", "epoch_s"}) {
+    const std::vector<double>* column = steps.Column(name);
+    if (column == nullptr || model::IsAbsent((*column)[index])) continue;
+    return steps.t_ns[index] - DurationNs((*column)[index]).value_or(0);
+  }
+  return steps.t_ns[index];
 }
 
 // Everything that was seen of a rank, as rising instants.
@@ -134,14 +137,29 @@ bool StartsEpoch(const StepTable& steps, size_t index, size_t previous, int64_t 
   return steps.step[index] != model::kNotKnown && steps.step[index] <= steps.step[previous];
 }
 
+// Whether the training was begun anew after `from_ns`, until `to_ns`.
+bool BeginsAnew(const RankEvents& rank, int64_t from_ns, int64_t to_ns) {
+  auto at = std::upper_bound(rank.events.begin(), rank.events.end(), from_ns,
+                             [](int64_t t_ns, const Event* event) { return t_ns < event->t_ns; });
+  for (; at != rank.events.end() && (*at)->t_ns <= to_ns; ++at) {
+    if ((*at)->kind == EventKind::kTrainBegin) return true;
+  }
+  return false;
+}
+
 std::vector<EpochRow> StepEpochs(const RankEvents& rank) {
   const StepTable& steps = *rank.steps;
+  const std::vector<double>* ends = steps.Column("ends_epoch");
+  const auto at_end = [ends](size_t index) { return ends != nullptr && (*ends)[index] > 0; };
   const std::vector<size_t> order = StepOrder(steps);
   std::vector<EpochRow> rows;
   for (size_t i = 0; i < order.size(); ++i) {
     const size_t at = order[i];
     if (rows.empty() || StartsEpoch(steps, at, order[i - 1], rows.back().epoch)) {
-      if (!rows.empty()) rows.back().complete = true;
+      if (!rows.empty()) {
+        const size_t last = order[i - 1];
+        rows.back().complete = at_end(last) || !BeginsAnew(rank, steps.t_ns[last], steps.t_ns[at]);
+      }
       EpochRow row;
       row.rank = rank.rank;
       row.pid = rank.pid;
@@ -153,6 +171,7 @@ std::vector<EpochRow> StepEpochs(const RankEvents& rank) {
     rows.back().end_ns = steps.t_ns[at];
   }
   const std::optional<int64_t> train_end = FirstOf(rank, EventKind::kTrainEnd);
+  if (!rows.empty() && at_end(order.back())) rows.back().complete = true;
   if (!rows.empty() && train_end && *train_end >= rows.back().end_ns) rows.back().complete = true;
   return rows;
 }
@@ -168,7 +187,11 @@ std::vector<EpochRow> FindEpochs(const RankEvents& rank) {
   } else if (rank.steps != nullptr) {
     rows = StepEpochs(rank);
   }
-  for (EpochRow& row : rows) row.duration_s = base::SecondsFromNs(row.end_ns - row.begin_ns);
+  for (EpochRow& row : rows) {
+    // Steps at one instant: how long they took is not known.
+    if (!has_events && row.end_ns == row.begin_ns) continue;
+    row.duration_s = base::SecondsFromNs(row.end_ns - row.begin_ns);
+  }
   return rows;
 }
 

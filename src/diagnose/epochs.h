@@ -8,7 +8,9 @@
 // begin was lost reaches back by its own duration.
 //
 // A rank with steps but without epoch events (a plain loop) gets its epochs from the epoch numbers
-// of consecutive steps; without such numbers one row with kNoEpoch stands for all its steps.
+// of consecutive steps; without such numbers one row with kNoEpoch stands for all its steps. Such
+// an epoch is complete when the next one follows without a new train_begin, when its last step says
+// that it is the last ("ends_epoch"), or when the training ended after it.
 #pragma once
 
 #include <optional>

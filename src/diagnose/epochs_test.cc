@@ -64,7 +64,7 @@ TEST(Epochs, ComeFromBeginAndEnd) {
                           At(4.5, EventKind::kEpochBegin, 1), At(6, EventKind::kEpochEnd, 1)});
   ASSERT_EQ(rows.size(), 2U);
   EXPECT_TRUE(rows[0].complete);
-  EXPECT_DOUBLE_EQ(rows[0].duration_s, 3.0);
+  EXPECT_EQ(rows[0].duration_s, 3.0);
   EXPECT_EQ(rows[0].steps, 2U);
   EXPECT_EQ(rows[0].step_s.p50, 0.75);
   EXPECT_EQ(rows[0].scalars, (model::ScalarTable{{"loss", 2.0}}));
@@ -103,6 +103,51 @@ TEST(Epochs, OfAPlainLoopComeFromItsStepNumbers) {
   EXPECT_EQ(rows[1].begin_ns, Ns(2));
   EXPECT_FALSE(rows[1].complete);
   EXPECT_EQ(rows[1].steps, 2U);
+}
+
+Event Restart(double t_s) { return At(t_s, EventKind::kTrainBegin); }
+
+TEST(Epochs, ThatARestartCutShortAreNotComplete) {
+  const auto rows = Rows({Restart(0), Step(1, 1, 0, 1), Step(2, 2, 0, 1), Restart(9),
+                          Step(10, 1, 0, 1), Step(11, 2, 0, 1), Step(12, 3, 1, 1)});
+  ASSERT_EQ(rows.size(), 3U);
+  EXPECT_FALSE(rows[0].complete);
+  EXPECT_TRUE(rows[1].complete);
+}
+
+TEST(Epochs, WhoseLastStepSaysSoAreComplete) {
+  Event last = Step(2, 2, 0, 1);
+  last.fields.push_back({"ends_epoch", int64_t{1}});
+  EXPECT_TRUE(Rows({Step(1, 1, 0, 1), last})[0].complete);
+  EXPECT_FALSE(Rows({Step(1, 1, 0, 1), last, Step(3, 3, 0, 1)})[0].complete);
+}
+
+TEST(Epochs, AtOneInstantHaveNoDuration) {
+  const auto rows = Rows({Step(1, 1, 0, std::nan("")), Step(1, 2, 0, std::nan(""))});
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_FALSE(rows[0].duration_s.has_value());
+}
+
+TEST(Steps, WhoseNumberIsNotToldAreNotCounted) {
+  Event line = At(9, EventKind::kStep, 0, {{"steps", int64_t{0}}, {"epoch_s", 4.0}});
+  const auto rows = Rows({line});
+  ASSERT_EQ(rows.size(), 1U);
+  EXPECT_FALSE(rows[0].steps_known);
+  EXPECT_FALSE(rows[0].step_s.p50);
+  EXPECT_EQ(rows[0].duration_s, 4.0);
+}
+
+TEST(Steps, OfALogBelongToTheEpochThatTheirLineCountsIn) {
+  const auto line = [](double t_s, int64_t epoch, int64_t inner, int64_t steps) {
+    return At(t_s, EventKind::kStep, epoch, {{"step_in_epoch", inner}, {"steps", steps}});
+  };
+  const std::vector<Event> lines = {line(1, 0, 0, 1), line(2, 0, 50, 50), line(3, 1, 0, 50),
+                                    line(4, 1, 50, 50)};
+  EXPECT_EQ(Rows(lines)[0].steps, 51U);
+  std::vector<Event> log = {At(0, EventKind::kTrainBegin, {}, {{"source", std::string("log")}})};
+  log.insert(log.end(), lines.begin(), lines.end());
+  EXPECT_EQ(Rows(log)[0].steps, 100U);
+  EXPECT_EQ(Rows(log)[1].steps, 51U);
 }
 
 TEST(Steps, ThatRanInOneGoAreCountedEach) {

@@ -46,6 +46,7 @@ std::vector<TrainStep> StepsOf(const model::StepTable& table) {
   const Numbers wait(table, "data_wait_s");
   const Numbers batch(table, "batch_size");
   const Numbers counts(table, "steps");
+  const Numbers epoch(table, "epoch_s");
   for (const size_t index : StepOrder(table)) {
     if (partial[index] > 0) continue;
     TrainStep step{.begin_ns = table.t_ns[index],
@@ -59,6 +60,8 @@ std::vector<TrainStep> StepsOf(const model::StepTable& table) {
     const double count = counts[index];
     if (count >= 1 && count < 1e9) step.steps = count;
     if (IsDuration(step.duration_s)) step.begin_ns -= std::llround(step.duration_s * 1e9);
+    // It stands for an epoch whose steps nobody told.
+    if (IsDuration(epoch[index])) step.begin_ns -= std::llround(epoch[index] * 1e9);
     steps.push_back(step);
   }
   return steps;

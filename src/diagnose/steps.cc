@@ -60,18 +60,25 @@ std::optional<double> WaitRatio(const std::vector<double>& wait, const std::vect
 }
 
 // How many steps each event tells, where a framework ran several in one go; the others tell one.
+// Not a number where an event says that it may be any ("steps" 0).
 std::vector<double> Counts(const StepTable& steps, const std::vector<size_t>& at) {
   std::vector<double> counts = Take(steps, "steps", at);
   counts.resize(at.size(), 1);
   for (double& count : counts) {
-    if (!(count >= 1 && count < 1e9)) count = 1;
+    if (count == 0) {
+      count = model::kAbsentNumber;
+    } else if (!(count >= 1 && count < 1e9)) {
+      count = 1;
+    }
   }
   return counts;
 }
 
 // What one of the steps took that ran in one go.
 std::vector<double> Each(std::vector<double> values, const std::vector<double>& counts) {
-  for (size_t i = 0; i < values.size(); ++i) values[i] /= counts[i];
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (!model::IsAbsent(counts[i])) values[i] /= counts[i];
+  }
   return values;
 }
 
@@ -80,7 +87,10 @@ void SetStepFigures(const StepTable& steps, const std::vector<size_t>& at, Epoch
   const std::vector<double> wait = Take(steps, "data_wait_s", at);
   const std::vector<double> counts = Counts(steps, at);
   double total = 0;
-  for (const double count : counts) total += count;
+  for (const double count : counts) {
+    row->steps_known = row->steps_known && !model::IsAbsent(count);
+    total += model::IsAbsent(count) ? 1 : count;
+  }
   row->steps = static_cast<uint64_t>(total);
   row->step_s = StatOfValues(Each(duration, counts));
   row->data_wait_s = StatOfValues(Each(wait, counts));
@@ -156,6 +166,34 @@ struct OpenPhase {
   bool after_training = false;
 };
 
+// The lines of a log count from the one before, which may be of another epoch: of the first of an
+// epoch as many steps belong to it as it says itself.
+void GiveBack(const StepTable& steps, size_t first, bool from_zero, EpochRow* before,
+              EpochRow* row) {
+  const std::vector<double>* counts = steps.Column("steps");
+  const std::vector<double>* inner = steps.Column("step_in_epoch");
+  const auto known = [first](const std::vector<double>* column) {
+    return column != nullptr && (*column)[first] >= 0 && (*column)[first] < 1e9;
+  };
+  if (!before->complete || !known(counts) || !known(inner)) return;
+  const double own = (*inner)[first] + (from_zero ? 1 : 0);
+  if (own >= (*counts)[first]) return;
+  const auto others = static_cast<uint64_t>((*counts)[first] - own);
+  row->steps -= std::min(others, row->steps);
+  before->steps += others;
+}
+
+bool CountsFromZero(const StepTable& steps) {
+  const std::vector<double>* inner = steps.Column("step_in_epoch");
+  return inner != nullptr && std::find(inner->begin(), inner->end(), 0.0) != inner->end();
+}
+
+bool IsOfLog(const RankEvents& rank) {
+  return std::any_of(rank.events.begin(), rank.events.end(), [](const Event* event) {
+    return event->kind == EventKind::kTrainBegin && event->Text("source") == "log";
+  });
+}
+
 }  // namespace
 
 void AddSteps(const RankEvents& rank, std::vector<EpochRow>* rows) {
@@ -164,6 +202,8 @@ void AddSteps(const RankEvents& rank, std::vector<EpochRow>* rows) {
     const std::vector<size_t> order = StepOrder(steps);
     const std::vector<double>* partial = steps.Column("partial");
     std::vector<bool> taken(steps.size(), false);
+    const bool of_log = IsOfLog(rank), from_zero = of_log && CountsFromZero(steps);
+    EpochRow* before = nullptr;
     for (EpochRow& row : *rows) {
       std::vector<size_t> inside;
       auto at = std::lower_bound(order.begin(), order.end(), row.begin_ns,
@@ -175,6 +215,10 @@ void AddSteps(const RankEvents& rank, std::vector<EpochRow>* rows) {
         if (partial == nullptr || !((*partial)[*at] > 0)) inside.push_back(*at);
       }
       SetStepFigures(steps, inside, &row);
+      if (of_log && before != nullptr && !inside.empty()) {
+        GiveBack(steps, inside.front(), from_zero, before, &row);
+      }
+      before = &row;
     }
   }
   for (EpochRow& row : *rows) {

@@ -65,7 +65,8 @@ void AddProgress(const Run& run, const Report& report, TimeFormat time,
   add("end", [&run, time](const EpochRow& row) { return TimeText(run, row.end_ns, time); });
   add("complete", [](const EpochRow& row) { return row.complete ? "true" : "false"; });
   add("duration_s", [](const EpochRow& row) { return CsvNumber(row.duration_s); });
-  add("steps", [](const EpochRow& row) { return std::to_string(row.steps); });
+  add("steps",
+      [](const EpochRow& row) { return row.steps_known ? std::to_string(row.steps) : ""; });
   add("samples",
       [](const EpochRow& row) { return row.samples ? std::to_string(*row.samples) : ""; });
   add("step_p50_s", [](const EpochRow& row) { return CsvNumber(row.step_s.p50); });

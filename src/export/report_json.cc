@@ -324,7 +324,7 @@ void WriteEpochMembers(const Run& run, const EpochRow& row, JsonWriter& json, Ep
   WriteTime(run, "end", row.end_ns, json);
   json.Field("complete", row.complete)
       .Field("duration_s", row.duration_s)
-      .Field("steps", row.steps)
+      .Field("steps", row.steps_known ? std::optional(row.steps) : std::nullopt)
       .Field("samples", row.samples);
   json.Key("step_s");
   WriteStat(row.step_s, json);

@@ -77,8 +77,9 @@ struct EpochRow {
   int64_t epoch = 0;
   int64_t begin_ns = 0, end_ns = 0;
   bool complete = false;
-  double duration_s = 0;
+  std::optional<double> duration_s;  // nothing where only one instant of it is known
   uint64_t steps = 0;
+  bool steps_known = true;          // else `steps` are what was told of them, each any number
   std::optional<uint64_t> samples;  // sum of batch sizes
   Stat step_s, data_wait_s;
   std::optional<double> data_wait_ratio;  // of the steps' time

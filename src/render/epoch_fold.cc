@@ -61,7 +61,7 @@ std::vector<size_t> KeptRows(const std::vector<EpochRow>& rows, bool all) {
     ++bad;
   }
   AddWorst(
-      rows, [](const EpochRow& row) -> std::optional<double> { return row.duration_s; }, &kept);
+      rows, [](const EpochRow& row) { return row.duration_s; }, &kept);
   AddWorst(
       rows, [](const EpochRow& row) { return row.data_wait_ratio; }, &kept);
   AddWorst(

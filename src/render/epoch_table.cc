@@ -105,7 +105,9 @@ class Planner {
         [](const EpochRow& row) { return row.pid ? Cell(std::to_string(*row.pid)) : Cell(); });
     Add(Phrase::kEpoch, 0, [this](const EpochRow& row) { return EpochName(row, language_); });
     Add(Phrase::kDuration, 0, [](const EpochRow& row) { return Seconds(row.duration_s); });
-    Add(Phrase::kSteps, 2, [](const EpochRow& row) { return std::to_string(row.steps); });
+    Add(Phrase::kSteps, 2, [](const EpochRow& row) {
+      return row.steps_known ? Cell(std::to_string(row.steps)) : Cell();
+    });
     Add(Phrase::kStepP50, 4, [](const EpochRow& row) { return Seconds(row.step_s.p50); });
     Add(Phrase::kDataWait, 3, [](const EpochRow& row) { return Percent(row.data_wait_ratio); });
   }
