@@ -72,6 +72,18 @@ bool Failed(const RankFacts& rank) {
   });
 }
 
+// Whether the training was started again between two of its steps: it did not stand still.
+bool BeginsAnew(const RankFacts& rank, const TrainStep& before, const TrainStep& after) {
+  auto at =
+      std::upper_bound(rank.events.begin(), rank.events.end(), before.end_ns,
+                       [](int64_t t_ns, const model::Event* event) { return t_ns < event->t_ns; });
+  for (; at != rank.events.end() && (*at)->t_ns <= after.end_ns; ++at) {
+    const bool mark = (*at)->kind == model::EventKind::kMark && (*at)->name == "run_start";
+    if (mark || (*at)->kind == model::EventKind::kTrainBegin) return true;
+  }
+  return false;
+}
+
 // The usual pause between the last step of an epoch and the first of the next.
 double UsualPauseSeconds(const RankFacts& rank, std::span<const Interval> excuses) {
   std::vector<double> pauses;
@@ -126,6 +138,9 @@ std::vector<Stall> StallsOf(const Facts& facts, size_t index, double factor, dou
   for (size_t i = kFewestSteps; i < rank.steps.size(); ++i) {
     const bool boundary = rank.steps[i].epoch != rank.steps[i - 1].epoch;
     const double least_s = boundary ? std::max(limit_s, kUsualPauses * pause_s) : limit_s;
+    const double silent_s =
+        base::SecondsFromNs(rank.steps[i].end_ns) - base::SecondsFromNs(rank.steps[i - 1].end_ns);
+    if (silent_s <= least_s || BeginsAnew(rank, rank.steps[i - 1], rank.steps[i])) continue;
     judge(rank.steps[i - 1], rank.steps[i].end_ns, least_s, false);
   }
   // What a lone rank does between its last step and the end of the training is its normal end.

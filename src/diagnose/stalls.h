@@ -23,8 +23,9 @@ std::optional<double> StepPeriodSeconds(const RankFacts& rank);
 // Where rank `index` was silent for longer than `factor` times its usual time between steps, and
 // than `floor_s`. Evaluation, checkpoints, compilation and phases of the user's own are no silence
 // unless one never ended and lasts ten times as long as the others of its name. Nor are start-up,
-// what follows the end of the training or an exception, and a regular pause between epochs. What
-// lies between the last step and the told end counts where there are several ranks, as `ended`.
+// what follows the end of the training or an exception, a regular pause between epochs, and the
+// time until a training was begun anew. What lies between the last step and the told end counts
+// where there are several ranks, as `ended`.
 std::vector<Stall> StallsOf(const Facts& facts, size_t index, double factor, double floor_s);
 
 // By the limits of stalled_steps, over all ranks, joined: what other rules leave to it.

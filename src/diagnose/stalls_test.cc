@@ -82,6 +82,15 @@ TEST(Stalls, AnExceptionAtTheEndOfASilenceEndsItOpen) {
   EXPECT_NEAR(static_cast<double>(stalls[0].interval.end_ns) * 1e-9, t_s + 60, 1e-6);
 }
 
+TEST(Stalls, TheTimeUntilATrainingWasBegunAnewIsNone) {
+  for (const EventKind kind : {EventKind::kTrainBegin, EventKind::kMark}) {
+    TestRun run(120);
+    run.Train({.duration_s = [](int step) { return step == 250 ? 40 : 0.1; }});
+    run.Event(50, kind, 0, "run_start");
+    EXPECT_TRUE(Stalls(run.Finish()).empty());
+  }
+}
+
 TEST(Stalls, NeedThreeStepsToKnowWhatIsUsual) {
   TestRun run(300);
   run.Train({.epochs = 1, .steps = 3, .ends = false});

@@ -173,6 +173,8 @@ class Composer {
     // What is left of an attempt that died, behind its last step.
     const bool ends =
         attempt + 1 < attempts_.size() && part.end_ns == attempts_[attempt + 1].begin_ns;
+    // A log does not say when that was over.
+    if (ends && !attempts_[attempt + 1].told) return TimeUse::kUnknown;
     return ends && attempts_[attempt + 1].continues ? TimeUse::kTearDown : TimeUse::kIdle;
   }
 

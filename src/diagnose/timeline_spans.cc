@@ -177,7 +177,9 @@ std::vector<Attempt> FindAttempts(const RankFacts& rank, Interval wall) {
     if (event->kind == EventKind::kTrainEnd) ended = event->Text("status") != "failed";
     if (event->kind != EventKind::kTrainBegin) continue;
     const int64_t t_ns = std::clamp(event->t_ns, attempts.back().begin_ns, wall.end_ns);
-    if (begun) attempts.push_back({.begin_ns = t_ns, .continues = !ended});
+    if (begun)
+      attempts.push_back(
+          {.begin_ns = t_ns, .continues = !ended, .told = event->Text("source") != "log"});
     begun = true;
     ended = false;
   }
