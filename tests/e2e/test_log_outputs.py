@@ -201,6 +201,28 @@ def test_a_run_file_of_a_log_is_read_by_the_other_commands(tool):
     text(tool, "log", log, "-o", tool.run_file, "--force")
 
 
+@pytest.mark.parametrize("lines, rows", [
+    # Each tenth step of 100: the first line stands for ten, and the last one ends its epoch.
+    ([f"epoch {epoch} step {step}/100 loss 0.{step}" for epoch in (1, 2) for step in range(10, 101, 10)],
+     [(1, 100, True), (2, 100, True)]),
+    ([f"epoch {epoch} step {step}/100 loss 0.{step}" for epoch in (1, 2) for step in range(0, 100, 10)],
+     [(1, 100, True), (2, 91, False)]),
+    ([f"step {step} loss 0.{step}" for step in range(5010, 5101, 10)], [(None, 91, False)]),
+    ([f"Epoch {epoch}/3 Loss 0.5 Time: 12.5s" for epoch in (1, 2, 3)], [(1, None, True), (2, None, True), (3, None, True)]),
+    ([f"{{'loss': 0.5, 'learning_rate': 1e-05, 'epoch': {k / 4}}}" for k in range(1, 9)], [(0, None, True), (1, None, True)]),
+    ([f"Train Epoch: {epoch} [{n}/2560 ({n * 100 // 2560}%)]\tLoss: 0.5" for epoch in (1, 2) for n in range(0, 2560, 640)],
+     [(1, None, True), (2, None, False)]),
+])
+def test_epochs_of_a_log_have_the_steps_that_it_counts(tool, lines, rows):
+    text(tool, "log", write(tool.tmp / "train.log", lines), "-o", tool.run_file)
+    epochs = tool.report()["epochs"]
+    assert [(row["epoch"], row["steps"], row["complete"]) for row in epochs] == rows
+    timed = "Time:" in lines[0]
+    assert [row["duration_s"] for row in epochs] == [12.5 if timed else None] * len(rows)
+    found = data(tool, "log", tool.tmp / "train.log")
+    assert "step_time_s" not in found["last"] and found["derived"].get("median_step_time_s") is None
+
+
 SCRIPT = textwrap.dedent("""
     import datetime, sys, time
     log = open(sys.argv[1], "w")

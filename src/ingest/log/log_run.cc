@@ -32,6 +32,12 @@ int64_t NsOf(double seconds) {
   return std::isfinite(seconds) ? std::llround(std::clamp(seconds, 0.0, kMostSeconds) * 1e9) : 0;
 }
 
+// The epoch of an evaluation in a log whose epochs have fractions: 3.0 is the end of epoch 2.
+std::optional<int64_t> EpochBefore(std::optional<double> epoch) {
+  if (!epoch) return {};
+  return model::WholeOf(std::max(std::ceil(*epoch) - 1, 0.0));
+}
+
 }  // namespace
 
 LogRun::LogRun(model::Sink& sink, Options options)
@@ -42,7 +48,7 @@ void LogRun::Train(const IndexedRecord& record, const StepTiming& timing) {
   data_judge_.Add(record, timing);
   ++held_records_;
   held_stamped_ += record->place.wall_ns ? 1 : 0;
-  held_durations_ += timing.step_s ? 1 : 0;
+  held_durations_ += timing.step_s || timing.epoch_s ? 1 : 0;
   Hold(&*record, &timing, nullptr);
 }
 
@@ -72,6 +78,7 @@ void LogRun::Release() {
   if (!holding_) return;
   holding_ = false;
   ForgetSums();
+  CountFirst();
   Decide();
   WriteHead();
   for (Held& held : held_) {
@@ -96,6 +103,36 @@ void LogRun::ForgetSums() {
     held.timing.from = StepTimeFrom::kUnknown;
     --held_durations_;
   }
+}
+
+// Steps for which the first records stand, by those behind them.
+void LogRun::CountFirst() {
+  struct First {
+    Held* held = nullptr;
+    double interval = 0;
+    bool checked = false, regular = true;
+  };
+  std::map<std::pair<uint32_t, int32_t>, First> open;
+  const auto close = [](First* first) {
+    if (first->held == nullptr || !first->regular) return;
+    const auto count = CountOf(first->held->record.record());
+    if (count && BeginsSeries(*count, first->interval)) first->held->timing.steps = first->interval;
+  };
+  for (Held& held : held_) {
+    if (held.event || held.record.record().kind != RecordKind::kTrain) continue;
+    const LinePlace& place = held.record.record().place;
+    First& first = open[{place.stream, place.rank.value_or(-1)}];
+    if (held.timing.first) {
+      close(&first);
+      first = {.held = held.timing.steps ? nullptr : &held};
+    } else if (first.interval == 0) {
+      first.interval = held.timing.steps.value_or(0);
+    } else if (!first.checked) {
+      first.checked = true;
+      first.regular = held.timing.new_epoch || held.timing.steps == first.interval;
+    }
+  }
+  for (auto& [key, first] : open) close(&first);
 }
 
 void LogRun::Decide() {
@@ -170,12 +207,15 @@ void LogRun::Add(const StepTiming& timing, Pending* process) {
       *duration > *timing.interval_s + kStampSeconds) {
     duration = timing.interval_s;
   }
+  if (timing.epoch_s) process->epoch_s = process->epoch_s.value_or(0) + *timing.epoch_s;
   process->duration_known = process->duration_known && duration && clock_ != LogClock::kNone;
   process->duration_s += duration.value_or(0);
   process->data_known = process->data_known && timing.data_s.has_value();
   process->data_s += duration ? std::min(data, *duration) : data;
   process->evaluated = false;
-  if (clock_ == LogClock::kDurations) process->t_ns += NsOf(duration.value_or(0));
+  if (clock_ == LogClock::kDurations) {
+    process->t_ns += NsOf(timing.epoch_s ? *timing.epoch_s : duration.value_or(0));
+  }
 }
 
 void LogRun::Begin(const IndexedRecord& record, double duration_s, Pending* process) {
@@ -209,10 +249,16 @@ model::StepTable* LogRun::RowsOf(const LinePlace& place, Pending* process) const
   return process->table;
 }
 
-void LogRun::WriteStep(const IndexedRecord& record, Pending* process) {
-  const auto each = [process](const auto& add) {
+void LogRun::WriteStep(const IndexedRecord& record, const StepTiming& timing, Pending* process) {
+  const auto each = [process, &timing](const auto& add) {
     if (process->pid > 0) add(StepColumn::kPid, process->pid);
-    if (process->steps_known && process->steps >= 1) add(StepColumn::kSteps, process->steps);
+    if (!process->counted) {
+      add(StepColumn::kSteps, 0.0);
+    } else if (process->steps_known && process->steps >= 1) {
+      add(StepColumn::kSteps, process->steps);
+    }
+    if (process->epoch_s) add(StepColumn::kEpochTime, *process->epoch_s);
+    if (timing.ends_epoch) add(StepColumn::kEndsEpoch, int64_t{1});
     if (process->duration_known) add(StepColumn::kDuration, process->duration_s);
     if (process->duration_known && process->data_known) {
       add(StepColumn::kDataWait, process->data_s);
@@ -221,13 +267,16 @@ void LogRun::WriteStep(const IndexedRecord& record, Pending* process) {
   const int64_t t_ns = process->t_ns;
   if (options_.tables != nullptr && model::IsPossibleTime(t_ns)) {
     options_.tables->Widen(t_ns);
-    AppendStep(record, t_ns, all_scalars_, RowsOf(record->place, process), &process->appender);
+    model::StepTable* rows = RowsOf(record->place, process);
+    AppendStep(record, t_ns, all_scalars_, rows, &process->appender);
+    rows->epoch.back() = WholeOf(timing.epoch).value_or(model::kNotKnown);
     each([process](StepColumn column, auto number) {
       process->appender.Add(column, static_cast<double>(number));
     });
     return;
   }
   model::Event event = StepEvent(record, t_ns, all_scalars_);
+  event.epoch = WholeOf(timing.epoch);
   each([&event](StepColumn column, model::FieldValue value) {
     event.fields.push_back({.key = std::string(StepColumnName(column)), .value = value});
   });
@@ -239,19 +288,25 @@ void LogRun::DoTrain(const IndexedRecord& record, const StepTiming& timing) {
   if (timing.first) {
     process.records = 0;
     process.steps = process.duration_s = process.data_s = 0;
+    process.begun = false;
   }
+  process.fractions = timing.fractions;
+  process.counted =
+      record.Find(Role::kStep) != nullptr || record.Find(Role::kStepInEpoch) != nullptr;
   Add(timing, &process);
   const int64_t t_ns = TimeOf(record->place, process);
   const LogValue* loss = record.Find(Role::kLoss);
   const bool telling = loss != nullptr && !std::isfinite(loss->number);
   if (process.records < stride_ && !telling) return;
-  Begin(record, process.duration_known ? process.duration_s : 0, &process);
-  WriteStep(record, &process);
+  Begin(record, process.duration_known ? process.duration_s : process.epoch_s.value_or(0),
+        &process);
+  WriteStep(record, timing, &process);
   AddMemory(record, t_ns, process.pid);
   AddText(t_ns, record->text);
   process.records = 0;
   process.steps = process.duration_s = process.data_s = 0;
   process.steps_known = process.duration_known = process.data_known = true;
+  process.epoch_s.reset();
   ++written_;
   if (HasMostSteps()) JoinSteps();
 }
@@ -320,6 +375,7 @@ void LogRun::DoOther(const LogRecord& record) {
   }
   std::optional<model::Event> event = EvaluationEvent(record, t_ns);
   if (!event) return;
+  if (process.fractions) event->epoch = EpochBefore(EpochOf(record));
   if (process.pid > 0) event->fields.push_back({"pid", process.pid});
   sink_.Write(*std::move(event));
 }

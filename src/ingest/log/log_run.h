@@ -66,6 +66,9 @@ class LogRun {
     uint64_t records = 0;
     double steps = 0, duration_s = 0, data_s = 0;
     bool steps_known = true, duration_known = true, data_known = true;
+    bool counted = true;  // lines say how far they count
+    std::optional<double> epoch_s;
+    bool fractions = false;  // of its epochs
     bool evaluated = false;  // other things took time, too
     std::optional<int64_t> last_wall_ns;
     int64_t t_ns = 0;
@@ -79,6 +82,7 @@ class LogRun {
   void Hold(const LogRecord* record, const StepTiming* timing, const LogEvent* event);
   void Release();
   void ForgetSums();
+  void CountFirst();
   void Decide();
   void WriteHead();
   void DoTrain(const IndexedRecord& record, const StepTiming& timing);
@@ -88,7 +92,7 @@ class LogRun {
   int64_t TimeOf(const LinePlace& place, Pending& process);
   void Add(const StepTiming& timing, Pending* process);
   void Begin(const IndexedRecord& record, double duration_s, Pending* process);
-  void WriteStep(const IndexedRecord& record, Pending* process);
+  void WriteStep(const IndexedRecord& record, const StepTiming& timing, Pending* process);
   void AddMemory(const IndexedRecord& record, int64_t t_ns, int64_t pid);
   void AddText(int64_t t_ns, std::string_view text);
   void JoinSteps();

@@ -45,8 +45,8 @@ void LogSummary::Span(const LinePlace& place) {
 
 void LogSummary::OnRecord(const LogRecord& record) {
   Span(record.place);
-  shapes_.Add(record);
   if (record.kind != RecordKind::kTrain) {
+    shapes_.Add(record);
     for (LogRun* run : runs_) run->Other(record);
   }
   switch (record.kind) {
@@ -68,11 +68,25 @@ void LogSummary::OnRecord(const LogRecord& record) {
   }
 }
 
-void LogSummary::AddTrain(const LogRecord& plain) {
+// The same with its time as that of its epoch.
+LogRecord LogSummary::OfEpoch(const LogRecord& record) {
+  values_.assign(record.values.begin(), record.values.end());
+  for (LogValue& value : values_) {
+    if (value.role == Role::kStepTime) value.role = Role::kEpochTime;
+  }
+  LogRecord changed = record;
+  changed.values = values_;
+  changed.places = nullptr;
+  return changed;
+}
+
+void LogSummary::AddTrain(const LogRecord& given) {
+  const StepTiming timing = timer_.Next(given);
+  const LogRecord plain = timing.epoch_s ? OfEpoch(given) : given;
   const IndexedRecord record(plain);
+  shapes_.Add(plain);
   ++report_.records;
   KeepEnds(plain);
-  const StepTiming timing = timer_.Next(record);
   AddShare(record, timing);
   cause_.Record(plain);
   for (LogRun* run : runs_) run->Train(record, timing);
@@ -151,7 +165,7 @@ void LogSummary::AddProgress(const IndexedRecord& record, const StepTiming& timi
   if (epoch && std::isfinite(*epoch)) {
     if (!report_.first_epoch) report_.first_epoch = *epoch;
     report_.last_epoch = *epoch;
-    const double whole = std::floor(*epoch);
+    const double whole = timing.epoch.value_or(std::floor(*epoch));
     if (whole != last_whole_epoch_ && whole_epochs_.size() < kMostEpochs) {
       whole_epochs_.insert(whole);
       last_whole_epoch_ = whole;

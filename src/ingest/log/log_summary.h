@@ -40,6 +40,7 @@ class LogSummary : public LogSink {
 
  private:
   void AddTrain(const LogRecord& record);
+  LogRecord OfEpoch(const LogRecord& record);
   void AddShare(const IndexedRecord& record, const StepTiming& timing);
   void AddProgress(const IndexedRecord& record, const StepTiming& timing);
   void KeepEnds(const LogRecord& record);
@@ -75,6 +76,7 @@ class LogSummary : public LogSink {
   std::pair<const int32_t, Timed>* timed_rank_ = nullptr;
   std::set<double> whole_epochs_;
   double last_whole_epoch_ = std::numeric_limits<double>::quiet_NaN();
+  std::vector<LogValue> values_;  // of a record that was changed
   ShapeTable shapes_;
   StepTimer timer_;
   DataPlaceJudge data_place_;

@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include "ingest/log/log_run.h"
@@ -148,6 +150,70 @@ TEST(LogRun, WithoutTimesAndDurationsNothingIsInvented) {
   EXPECT_EQ(StepsOf(built).Column("duration_s"), nullptr);
   EXPECT_EQ(built.span.begin_ns, built.span.end_ns);
   EXPECT_EQ(built.losses.back().kind, "log.no_times");
+}
+
+// A run of the lines "epoch E, step S/100" that `feed` writes.
+model::Run RunOfLines(const std::function<void(LogSummary&)>& feed) {
+  model::RunBuilder builder;
+  LogRun run(builder, {.name = "lines.log"});
+  LogSummary summary({&run});
+  feed(summary);
+  run.Finish({}, {.reason = "lost"});
+  return builder.Finish();
+}
+
+void FeedSteps(LogSummary& summary, uint64_t line, double from, double interval) {
+  for (int i = 0; i < 5; ++i) {
+    FedRecord record(line + static_cast<uint64_t>(i));
+    record.With(Role::kStep, "step", from + i * interval)
+        .With(Role::kLoss, "loss", 1)
+        .At(1000 + static_cast<double>(line) + i);
+    summary.OnRecord(record.record());
+  }
+}
+
+TEST(LogRun, TheFirstLineStandsForAsManyStepsAsTheNextOnes) {
+  for (const double from : {10.0, 9.0}) {
+    const model::Run run = RunOfLines([&](auto& summary) { FeedSteps(summary, 1, from, 10); });
+    EXPECT_EQ(StepsOf(run).Column("steps")->at(0), 10);
+  }
+  for (const double from : {0.0, 5010.0}) {
+    const model::Run run = RunOfLines([&](auto& summary) { FeedSteps(summary, 1, from, 10); });
+    EXPECT_TRUE(model::IsAbsent(StepsOf(run).Column("steps")->at(0)));
+  }
+}
+
+TEST(LogRun, ARestartBeginsTheTrainingAnew) {
+  const model::Run run = RunOfLines([](auto& summary) {
+    FeedSteps(summary, 1, 10, 10);
+    FeedSteps(summary, 100, 10, 10);
+  });
+  EXPECT_EQ(std::count_if(run.events.begin(), run.events.end(),
+                          [](const model::Event& event) {
+                            return event.kind == model::EventKind::kTrainBegin;
+                          }),
+            2);
+  EXPECT_EQ(StepsOf(run).Column("steps")->at(5), 10);
+}
+
+TEST(LogRun, LinesOfEpochsTellNoSteps) {
+  const model::Run run = RunOfLines([](auto& summary) {
+    for (int epoch = 1; epoch <= 3; ++epoch) {
+      FedRecord record(static_cast<uint64_t>(epoch));
+      record.With(Role::kEpoch, "Epoch", epoch).With(Role::kStepTime, "Time", 12.5, 1, "s");
+      summary.OnRecord(record.record());
+    }
+    const model::LogReport report = summary.Take({}, {}, {});
+    EXPECT_FALSE(report.step_time.has_value());
+    EXPECT_EQ(report.last->Find("step_time"), nullptr);
+    EXPECT_NE(report.last->Find("epoch_time"), nullptr);
+  });
+  const model::StepTable& steps = StepsOf(run);
+  EXPECT_EQ(steps.Column("duration_s"), nullptr);
+  EXPECT_EQ(steps.Column("steps")->at(2), 0);
+  EXPECT_EQ(steps.Column("epoch_s")->at(2), 12.5);
+  EXPECT_EQ(steps.Column("ends_epoch")->at(2), 1);
+  EXPECT_EQ(steps.t_ns[2] - steps.t_ns[0], 25'000'000'000);
 }
 
 TEST(LogRun, VeryManyStepsAreJoinedAndNotLost) {

@@ -10,7 +10,9 @@ namespace {
 
 // The value that a joined row has in a column.
 double Joined(std::string_view column, double earlier, double later) {
-  const bool sum = column == "duration_s" || column == "data_wait_s" || column == "steps";
+  if (column == "ends_epoch") return later;
+  const bool sum =
+      column == "duration_s" || column == "data_wait_s" || column == "steps" || column == "epoch_s";
   if (sum) {
     const bool known = !model::IsAbsent(earlier) && !model::IsAbsent(later);
     return known ? earlier + later : model::kAbsentNumber;
@@ -35,7 +37,9 @@ std::string_view StepColumnName(StepColumn column) {
                                                                      "pid",
                                                                      "steps",
                                                                      "duration_s",
-                                                                     "data_wait_s"};
+                                                                     "data_wait_s",
+                                                                     "epoch_s",
+                                                                     "ends_epoch"};
   return kNames[static_cast<size_t>(column)];
 }
 

@@ -31,9 +31,11 @@ enum class StepColumn : uint8_t {
   kPid,
   kSteps,
   kDuration,
-  kDataWait
+  kDataWait,
+  kEpochTime,
+  kEndsEpoch
 };
-inline constexpr size_t kStepColumnCount = 11;
+inline constexpr size_t kStepColumnCount = 13;
 std::string_view StepColumnName(StepColumn column);  // "scalar.loss"
 
 // Appends steps to one table and remembers where its columns are. What model::StepTable::Add does

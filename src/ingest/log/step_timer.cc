@@ -39,6 +39,15 @@ std::optional<double> FromThroughput(const IndexedRecord& record) {
   return of_samples;
 }
 
+// What a line for a whole epoch prints as a time, unless it says that it is of a step.
+std::optional<double> EpochSeconds(const IndexedRecord& record) {
+  const LogValue* time = record.Find(Role::kStepTime);
+  if (time == nullptr || !IsTime(time->value)) return {};
+  const bool of_step = CountsSteps(time->key) || CountsSteps(time->unit) ||
+                       time->unit.find('/') != std::string_view::npos;
+  return of_step ? std::nullopt : std::optional(time->value);
+}
+
 }  // namespace
 
 std::string_view StepTimeFromName(StepTimeFrom from) {
@@ -48,13 +57,14 @@ std::string_view StepTimeFromName(StepTimeFrom from) {
 }
 
 // 0 where they are not known.
-double StepTimer::StepsSince(const Last& last, const IndexedRecord& record) {
+double StepTimer::StepsSince(const Last& last, const IndexedRecord& record,
+                             const StepTiming& timing) {
   const auto step = ExactStep(record);
   if (step && last.step) return *step - *last.step;
   const auto inner = record.Number(Role::kStepInEpoch);
-  const auto epoch = EpochOf(record);
+  const auto& epoch = timing.epoch;
   if (!inner || !last.step_in_epoch || epoch.has_value() != last.epoch.has_value()) return 0;
-  const double epochs = epoch ? std::floor(*epoch) - std::floor(*last.epoch) : 0;
+  const double epochs = epoch ? *epoch - *last.epoch : 0;
   const double ahead = *inner - *last.step_in_epoch;
   if (epochs == 0) return ahead;
   const auto whole = record.Number(Role::kStepsPerEpoch);
@@ -62,14 +72,53 @@ double StepTimer::StepsSince(const Last& last, const IndexedRecord& record) {
   return epochs * *whole + ahead;
 }
 
-bool StepTimer::GoesBack(const Last& last, const IndexedRecord& record) {
+bool StepTimer::GoesBack(const Last& last, const IndexedRecord& record, const StepTiming& timing) {
   const auto step = ExactStep(record);
   if (step && last.step) return *step < *last.step;
-  const auto epoch = EpochOf(record);
-  if (epoch && last.epoch && std::floor(*epoch) != std::floor(*last.epoch))
-    return *epoch < *last.epoch;
+  if (timing.epoch && last.epoch && *timing.epoch != *last.epoch)
+    return *timing.epoch < *last.epoch;
   const auto inner = record.Number(Role::kStepInEpoch);
   return inner && last.step_in_epoch && *inner < *last.step_in_epoch;
+}
+
+void StepTimer::SetEpoch(const Last& last, const IndexedRecord& record, StepTiming* timing) {
+  const auto epoch = EpochOf(record);
+  timing->fractions = last.fractions;
+  if (!epoch || !std::isfinite(*epoch)) return;
+  const double whole = std::floor(*epoch);
+  timing->fractions = last.fractions || whole != *epoch;
+  const bool is_end = timing->fractions && whole == *epoch && whole >= 1;
+  timing->epoch = is_end ? whole - 1 : whole;
+}
+
+// A line that counts epochs only, one for each: its time is that of the epoch, unless it says
+// otherwise. A second line of the same epoch shows that lines are of steps.
+bool StepTimer::IsEpochLine(const Last& last, const IndexedRecord& record) {
+  const LogValue* epoch = record.Find(Role::kEpoch);
+  if (epoch == nullptr || last.fractions || last.epoch_again || CountOf(record)) return false;
+  if (record.Find(Role::kStep) != nullptr || *EpochOf(record) == last.epoch) return false;
+  return std::floor(epoch->number) == epoch->number;
+}
+
+// A record begins a series of its start or epoch, or goes on with one.
+void StepTimer::SetSteps(const Last& last, const IndexedRecord& record, StepTiming* timing) {
+  const auto inner = record.Number(Role::kStepInEpoch);
+  const auto whole = record.Number(Role::kStepsPerEpoch);
+  const auto total = record.Number(Role::kTotalSteps);
+  const auto step = ExactStep(record);
+  // A line for a whole epoch tells all its steps, also where none was printed before.
+  if (timing->first && inner && whole && *inner == *whole && *inner >= 1) timing->steps = *inner;
+  if (!timing->first) {
+    if (const double steps = StepsSince(last, record, *timing); steps > 0) timing->steps = steps;
+  }
+  timing->ends_below = last.ends_below || (timing->new_epoch && !timing->first && whole &&
+                                           last.step_in_epoch && *last.step_in_epoch + 1 == *whole);
+  const double zero = timing->ends_below ? 1 : 0;
+  const auto epoch = EpochOf(record);
+  const bool whole_epoch =
+      timing->fractions && epoch && timing->epoch < epoch && std::floor(*epoch) == *epoch;
+  timing->ends_epoch = whole_epoch || (inner && whole && *whole >= 1 && *inner + zero >= *whole) ||
+                       (step && total && *total >= 1 && *step >= *total);
 }
 
 // Step times go up and down. Those that fit between the times of their lines are believed.
@@ -94,7 +143,7 @@ void StepTimer::Derive(const Last& last, const IndexedRecord& record, StepTiming
   if (const auto data = record.Value(Role::kDataTime); data && IsTime(*data)) {
     timing->data_s = *data;
   }
-  const auto printed = record.Value(Role::kStepTime);
+  const auto printed = timing->epoch_s ? std::nullopt : record.Value(Role::kStepTime);
   if (printed && !timing->sums && set(*printed, StepTimeFrom::kPrinted)) return;
   if (printed && timing->sums && last.printed_s && *printed > *last.printed_s && timing->steps &&
       set((*printed - *last.printed_s) / *timing->steps, StepTimeFrom::kElapsed)) {
@@ -122,35 +171,46 @@ StepTiming StepTimer::Next(const IndexedRecord& record) {
   if (!known && last_.size() < kMostStreams) found_ = last_.emplace(key, Last{}).first;
   static constexpr Last kNothing;
   const Last& before = known ? found_->second : kNothing;
-  timing.goes_back = known && GoesBack(before, record);
+  SetEpoch(before, record, &timing);
+  timing.goes_back = known && GoesBack(before, record, timing);
   timing.first = !known || before.start != record->start || timing.goes_back;
-  const auto epoch = EpochOf(record);
-  timing.new_epoch = epoch && before.epoch && std::floor(*epoch) != std::floor(*before.epoch);
-  // A line for a whole epoch tells all its steps, also where none was printed before.
-  const auto inner = record.Number(Role::kStepInEpoch);
-  const auto whole = record.Number(Role::kStepsPerEpoch);
-  if (timing.first && inner && whole && *inner == *whole && *inner >= 1) timing.steps = *inner;
-  if (!timing.first) {
-    if (const double steps = StepsSince(before, record); steps > 0) timing.steps = steps;
-    if (record->place.wall_ns && before.wall_ns && *record->place.wall_ns >= *before.wall_ns) {
-      timing.interval_s = static_cast<double>(*record->place.wall_ns - *before.wall_ns) * 1e-9;
-    }
+  timing.new_epoch = timing.epoch && before.epoch && *timing.epoch != *before.epoch;
+  SetSteps(before, record, &timing);
+  if (!timing.first && record->place.wall_ns && before.wall_ns &&
+      *record->place.wall_ns >= *before.wall_ns) {
+    timing.interval_s = static_cast<double>(*record->place.wall_ns - *before.wall_ns) * 1e-9;
   }
   const auto printed = record.Value(Role::kStepTime);
   const uint32_t rises = printed ? RisesOf(before, *printed, timing) : before.rises;
   timing.sums = before.sums || rises >= kRisesOfSums;
+  const bool epoch_line = IsEpochLine(before, record);
+  if (epoch_line) timing.epoch_s = EpochSeconds(record);
   Derive(timing.first ? kNothing : before, record, &timing);
-  if (found_ != last_.end()) {
-    found_->second = {.start = record->start,
-                      .epoch = epoch,
-                      .step = ExactStep(record),
-                      .step_in_epoch = record.Number(Role::kStepInEpoch),
-                      .elapsed_s = record.Value(Role::kElapsed),
-                      .printed_s = printed,
-                      .rises = rises,
-                      .sums = timing.sums,
-                      .wall_ns = record->place.wall_ns};
+  // How long it took is not known where what lies before it in another epoch is not.
+  const auto count = CountOf(record);
+  const bool anew = timing.first || timing.new_epoch;
+  if (anew && !timing.steps && known && count && BeginsSeries(*count, before.interval)) {
+    timing.steps = before.interval;
   }
+  if (found_ == last_.end()) return timing;
+  const double ahead = anew ? 0 : timing.steps.value_or(0);
+  const bool repeats = ahead > 0 && (ahead == before.ahead || before.interval == 0);
+  timing.ends_epoch = timing.ends_epoch || (epoch_line && known);
+  const bool again = timing.epoch && timing.epoch == before.epoch && !timing.first;
+  found_->second = {.start = record->start,
+                    .epoch = timing.epoch,
+                    .step = ExactStep(record),
+                    .step_in_epoch = record.Number(Role::kStepInEpoch),
+                    .elapsed_s = record.Value(Role::kElapsed),
+                    .printed_s = printed,
+                    .ahead = ahead,
+                    .interval = repeats ? ahead : before.interval,
+                    .fractions = timing.fractions,
+                    .ends_below = timing.ends_below,
+                    .epoch_again = before.epoch_again || again,
+                    .rises = rises,
+                    .sums = timing.sums,
+                    .wall_ns = record->place.wall_ns};
   return timing;
 }
 

@@ -24,10 +24,16 @@ struct StepTiming {
   std::optional<double> interval_s;  // since that record, by the times of their lines
   std::optional<double> step_s;      // of one step
   std::optional<double> data_s;      // of one step, as printed
+  std::optional<double> epoch_s;     // of the whole epoch, where its one line prints that
+  // The epoch it is of. A series of fractions counts what is over: 3.0 is the end of epoch 2.
+  std::optional<double> epoch;
   StepTimeFrom from = StepTimeFrom::kUnknown;
   bool first = true;       // of its stream or start
   bool goes_back = false;  // its step is lower than that of the record before it
   bool new_epoch = false;
+  bool ends_below = false;  // as of its stream (Last)
+  bool ends_epoch = false;  // no step of its epoch comes after it
+  bool fractions = false;   // its epochs are printed with a fraction
   // What is printed as step time only ever rises: it is the time since a start, also in the records
   // before this one, which said otherwise.
   bool sums = false;
@@ -50,6 +56,18 @@ inline std::optional<double> ExactStep(const IndexedRecord& record) {
   return step->number;
 }
 
+// How far it counts steps: in its epoch, else since the training began.
+inline std::optional<double> CountOf(const IndexedRecord& record) {
+  const auto inner = record.Number(Role::kStepInEpoch);
+  return inner ? inner : ExactStep(record);
+}
+
+// Whether a record whose counter is `count` is the first of a series of each `interval`th step:
+// 10, 20, 30 or 9, 19, 29. One that begins with 0, or in the middle, is none.
+inline bool BeginsSeries(double count, double interval) {
+  return interval >= 1 && (count == interval || count + 1 == interval);
+}
+
 class StepTimer {
  public:
   // Training records in the order of their lines.
@@ -59,12 +77,20 @@ class StepTimer {
   struct Last {
     uint32_t start = 0;
     std::optional<double> epoch, step, step_in_epoch, elapsed_s, printed_s;
-    uint32_t rises = 0;  // of the printed step time, in a row
+    double ahead = 0;          // steps since the record before it
+    double interval = 0;       // the same, where it repeats
+    bool fractions = false;    // of its epochs
+    bool ends_below = false;   // an epoch's last step is one below their number
+    bool epoch_again = false;  // two records in a row were of one epoch
+    uint32_t rises = 0;        // of the printed step time, in a row
     bool sums = false;
     std::optional<int64_t> wall_ns;
   };
-  static double StepsSince(const Last& last, const IndexedRecord& record);
-  static bool GoesBack(const Last& last, const IndexedRecord& record);
+  static double StepsSince(const Last& last, const IndexedRecord& record, const StepTiming& timing);
+  static bool GoesBack(const Last& last, const IndexedRecord& record, const StepTiming& timing);
+  static void SetEpoch(const Last& last, const IndexedRecord& record, StepTiming* timing);
+  static void SetSteps(const Last& last, const IndexedRecord& record, StepTiming* timing);
+  static bool IsEpochLine(const Last& last, const IndexedRecord& record);
   static uint32_t RisesOf(const Last& last, double printed_s, const StepTiming& timing);
   static void Derive(const Last& last, const IndexedRecord& record, StepTiming* timing);
 

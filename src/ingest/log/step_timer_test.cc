@@ -5,6 +5,9 @@
 
 #include <cmath>
 #include <functional>
+#include <initializer_list>
+#include <optional>
+#include <vector>
 
 #include "ingest/log/data_place.h"
 #include "ingest/log/record_test_util.h"
@@ -93,6 +96,75 @@ TEST(StepTimer, StepsGoOnOverAnEpochWhoseLengthIsPrinted) {
       .With(Role::kStepsPerEpoch, "n", 100);
   timer.Next(first.record());
   EXPECT_DOUBLE_EQ(timer.Next(second.record()).steps.value(), 10);
+}
+
+// The timings of lines "epoch E, step S of `whole`", each `interval`th step from `from` on.
+std::vector<StepTiming> Series(double from, double interval, double whole, int epochs) {
+  StepTimer timer;
+  std::vector<StepTiming> timings;
+  for (int epoch = 1; epoch <= epochs; ++epoch) {
+    for (double step = from; step <= (whole > 0 ? whole : 100); step += interval) {
+      FedRecord record(timings.size() + 1);
+      record.With(Role::kEpoch, "epoch", epoch).With(Role::kStepInEpoch, "step", step);
+      if (whole > 0) record.With(Role::kStepsPerEpoch, "", whole);
+      timings.push_back(timer.Next(record.record()));
+    }
+  }
+  return timings;
+}
+
+TEST(StepTimer, TheFirstRecordOfAnEpochStandsForAsManyStepsAsTheOthers) {
+  EXPECT_EQ(Series(10, 10, 100, 2)[10].steps, 10);
+  EXPECT_EQ(Series(10, 10, 0, 2)[10].steps, 10);  // how many an epoch has is not printed
+  EXPECT_EQ(Series(9, 10, 0, 2)[10].steps, 10);   // they count from 0
+  EXPECT_FALSE(Series(0, 10, 0, 2)[11].steps);    // how many were left is not known
+  EXPECT_FALSE(Series(5, 10, 0, 2)[10].steps);
+  EXPECT_FALSE(Series(10, 10, 100, 1)[0].steps);  // the second is not read yet
+}
+
+TEST(StepTimer, TheLastStepOfAnEpochEndsIt) {
+  EXPECT_FALSE(Series(10, 10, 100, 1)[8].ends_epoch);
+  EXPECT_TRUE(Series(10, 10, 100, 1)[9].ends_epoch);
+  EXPECT_FALSE(Series(1, 1, 100, 1)[98].ends_epoch);
+  EXPECT_FALSE(Series(0, 1, 100, 1)[99].ends_epoch);
+  EXPECT_TRUE(Series(9, 10, 100, 2)[19].ends_epoch);  // 99/100, as that before
+}
+
+// The time of the last of lines "Epoch E, Time: 12.5 s".
+StepTiming EpochLines(std::initializer_list<int> epochs, std::string_view key) {
+  StepTimer timer;
+  StepTiming timing;
+  uint64_t line = 0;
+  for (const int epoch : epochs) {
+    FedRecord record(++line);
+    record.With(Role::kEpoch, "Epoch", epoch).With(Role::kStepTime, key, 12.5, 1, "s");
+    timing = timer.Next(record.record());
+  }
+  return timing;
+}
+
+TEST(StepTimer, TheTimeOfTheOneLineOfAnEpochIsTheEpochs) {
+  EXPECT_EQ(EpochLines({1, 2, 3}, "Time").epoch_s, 12.5);
+  EXPECT_FALSE(EpochLines({1, 2, 3}, "Time").step_s.has_value());
+  EXPECT_TRUE(EpochLines({1, 2, 3}, "Time").ends_epoch);
+  EXPECT_EQ(EpochLines({1, 2, 3}, "step_time").step_s, 12.5);
+  EXPECT_EQ(EpochLines({1, 1, 1}, "Time").step_s, 12.5);
+  EXPECT_EQ(EpochLines({1, 1, 2}, "Time").step_s, 12.5);
+  EXPECT_FALSE(EpochLines({1, 1, 2}, "Time").ends_epoch);
+}
+
+TEST(StepTimer, AWholeEpochAmongFractionsIsTheEndOfTheOneBefore) {
+  StepTimer timer;
+  std::vector<std::optional<double>> epochs;
+  for (const double printed : {0.5, 1.0, 1.5, 2.0}) {
+    FedRecord record(epochs.size() + 1);
+    record.With(Role::kEpoch, "epoch", printed);
+    epochs.push_back(timer.Next(record.record()).epoch);
+  }
+  EXPECT_EQ(epochs, (std::vector<std::optional<double>>{0, 0, 1, 1}));
+  FedRecord whole(1);
+  whole.With(Role::kEpoch, "epoch", 3);
+  EXPECT_EQ(StepTimer().Next(whole.record()).epoch, 3);
 }
 
 TEST(StepTimer, ARestartBeginsAnew) {
