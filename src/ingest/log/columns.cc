@@ -131,7 +131,8 @@ LinePlan MakeRowPlan(std::string_view text, const LinePrefix& prefix, const Skel
         place(field.number, &field.number) && place(field.last_number, &field.last_number);
     if (field.form == FieldForm::kPair)
       placed = placed && place(field.total_number, &field.total_number);
-    if (!placed) return {};
+    // A stamp of its own kind, a word: what is no number of the row is not read.
+    if (!placed) field.number = field.last_number = field.total_number = Skeleton::kMostNumbers;
   }
   plan.columns = plan.rows = false;
   return plan;

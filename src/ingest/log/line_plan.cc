@@ -133,13 +133,23 @@ class Planner {
     draft_.plan.family = Fold(HashText(lead));
   }
 
+  // "0 ,04.29_01:45:54 ,0.001": cells of which not all are numbers.
+  static bool HasCells(std::string_view message) {
+    const std::string_view row = base::Trim(message);
+    const auto separators = std::count_if(row.begin(), row.end(), [](char c) {
+      return c == ',' || c == ';' || c == '|' || c == '\t';
+    });
+    return !row.empty() && row[0] >= '0' && row[0] <= '9' && separators >= 2 &&
+           row.find('=') == std::string_view::npos && row.find(": ") == std::string_view::npos;
+  }
+
   // "Epoch  gpu_mem  box  obj": names without numbers, of which one is a counter.
   void FindColumns() {
     const std::string_view message = draft_.Message();
     if (!draft_.plan.fields.empty()) {
       const auto named = std::count_if(draft_.plan.fields.begin(), draft_.plan.fields.end(),
                                        [](const FieldPlan& field) { return !field.key.empty(); });
-      draft_.plan.rows = named == 0 && draft_.plan.fields.size() >= 2;
+      draft_.plan.rows = (named == 0 || HasCells(message)) && draft_.plan.fields.size() >= 2;
       return;
     }
     if (message.size() > 400 || message.find_first_of(".!?=") != std::string_view::npos) {

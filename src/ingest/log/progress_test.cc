@@ -206,6 +206,14 @@ TEST(Progress, LossesOfOtherNamesBelowAnEpochAreOneRecord) {
   EXPECT_EQ(log.trained, (Texts{"T2-4 h18 l3505.5", "T6-8 h19 l3504.5"}));
 }
 
+TEST(Progress, RowsMayHaveCellsThatAreNoNumbers) {
+  const RecordsOf log(
+      "Epoch ,FinishTime     ,LR    ,loss\n"
+      "    0 ,04.29_01:45:54 ,0.5 , 4.5\n"
+      "    1 ,04.29_02:22:17 ,0.25 ,  3.5\n");
+  EXPECT_EQ(log.trained, (Texts{"T2 e0 l4.5 lr0.5", "T3 e1 l3.5 lr0.25"}));
+}
+
 TEST(Progress, CountersInThousandsAreWhole) {
   const RecordsOf log(
       "[Iter: 0.1k / lr: 1.00e-4] Time: 59.98 (Data: 49.06) loss: 33.5\n"
