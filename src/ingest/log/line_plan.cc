@@ -7,6 +7,7 @@
 
 #include "base/strings.h"
 #include "ingest/log/line_draft.h"
+#include "ingest/log/name_lists.h"
 #include "ingest/log/quantities.h"
 #include "ingest/log/vocabulary.h"
 
@@ -29,6 +30,7 @@ class Planner {
   LinePlan Make() {
     SkipBar();
     draft_.scanned = ScanFields(draft_.text, draft_.prefix.message);
+    NameLists(draft_.text, &draft_.scanned);
     PlanFields(&draft_);
     PreferLearningRate();
     PlanCounters(&draft_);

@@ -118,6 +118,15 @@ bool ReadTotal(std::string_view text, size_t end, size_t* total_begin, size_t* t
       DigitsAt(text, *total_end + 1, &third)) {
     return false;
   }
+  const auto digit = [text](size_t i) {
+    return i < text.size() && text[i] >= '0' && text[i] <= '9';
+  };
+  // "0.5/0.9" are two figures.
+  const bool fraction = text.substr(0, end).find_last_not_of("0123456789") < end &&
+                        text[text.substr(0, end).find_last_not_of("0123456789")] == '.';
+  if (fraction && *total_end < text.size() && text[*total_end] == '.' && digit(*total_end + 1)) {
+    return false;
+  }
   // "1/2/2024", "1/2.5"
   return *total_end >= text.size() || (text[*total_end] != '/' && !IsLetter(text[*total_end])) ||
          slash;
