@@ -225,9 +225,9 @@ class Scan {
   // Passwords may have signs in them that elsewhere end a value.
   void Authority() {
     const size_t most = std::min(text_.find_first_of("/?# \t\r\n\"<>\\`", at_ + 3), text_.size());
-    const size_t at = text_.substr(0, most).rfind('@');
-    const bool credentials = at != std::string_view::npos && at >= at_ + 3;
-    const size_t end = credentials ? most : std::min(most, ValueEnd(text_, at_ + 3));
+    const bool credentials =
+        text_.substr(at_ + 3, most - at_ - 3).find('@') != std::string_view::npos;
+    const size_t end = credentials ? most : ValueEnd(text_.substr(0, most), at_ + 3);
     const std::string url = RedactUrl(text_.substr(at_, end - at_));
     in_path_ = end > at_ + 3;
     credentials ? Hide(end, url, "credentials in a URL") : Copy(end);
@@ -254,8 +254,8 @@ class Scan {
     const std::string_view mark = text_.substr(at_, dashes - at_);
     if (mark.find("PRIVATE KEY") == std::string_view::npos) return false;
     Copy(dashes + kDashes.size());
-    const size_t end = text_.find(kEnd, at_);
-    in_key_ = end == std::string_view::npos;
+    const size_t end = has_no_end_ ? std::string_view::npos : text_.find(kEnd, at_);
+    in_key_ = has_no_end_ = end == std::string_view::npos;
     if (!in_key_ && end > at_) Hide(end, kHidden, "private key");
     return true;
   }
@@ -303,6 +303,7 @@ class Scan {
   std::set<std::string>& found_;
   std::string& out_;
   size_t at_ = 0;
+  bool has_no_end_ = false;                       // of a private key, from here on
   size_t no_key_until_ = 0;                       // no line of a key begins before
   bool in_path_ = false;                          // behind a word: a slash here begins no path
   bool says_wandb_ = false, says_login_ = false;  // this line
