@@ -41,9 +41,10 @@ bool HasLongCharacter(std::string_view text) {
 // and for signs and accents, which stand beside every alphabet.
 int AlphabetOf(unsigned char lead, unsigned char trail) {
   if (lead < 0xc4 || lead > 0xdf || trail < 0xa1 || lead == 0xcc || lead == 0xcd) return 0;
-  if (lead < 0xcc) return 1;                     // Latin
-  if (lead < 0xd0) return 2;                     // Greek
-  return lead < 0xd4 ? 3 : lead < 0xd8 ? 4 : 5;  // Cyrillic, Hebrew, Arabic
+  if (lead < 0xcc) return 1;                                    // Latin
+  if (lead < 0xd0) return 2;                                    // Greek
+  if (lead < 0xd4 || (lead == 0xd4 && trail < 0xb0)) return 3;  // Cyrillic
+  return lead < 0xd8 ? 4 : 5;                                   // Armenian and Hebrew, Arabic
 }
 
 // Whether letters of two alphabets stand side by side in UTF-8 without NULs, as in no word.

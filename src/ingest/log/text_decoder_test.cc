@@ -122,9 +122,10 @@ TEST(TextDecoder, AWordOfGbkAloneIsRead) {
 }
 
 TEST(TextDecoder, WordsOfOtherAlphabetsAreNotTakenForChinese) {
-  for (const char* line : {"эпоха 1 потери 0,5 ёж Ёлка", "απώλεια Δμ σ² θ̂ x̄ α²β³",
-                           "Größe ändern, coût élevé, ñandú", "příliš žluťoučký kůň",
-                           "şğüöçı İstanbul", "שלום עולם", "مرحبا بالعالم", "τ±σ 10 µs 5 °C"}) {
+  for (const char* line :
+       {"эпоха 1 потери 0,5 ёж Ёлка", "жәпҭаӡԥшь аԥсуа", "απώλεια Δμ σ² θ̂ x̄ α²β³",
+        "Größe ändern, coût élevé, ñandú", "příliš žluťoučký kůň", "şğüöçı İstanbul", "שלום עולם",
+        "مرحبا بالعالم", "τ±σ 10 µs 5 °C"}) {
     DecoderCounts counts;
     EXPECT_EQ(Decode(std::string(line) + "\n", &counts), std::string(line) + "\n");
     EXPECT_EQ(counts.gb18030, 0U) << line;
