@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ingest/log/number_forms.h"
 
+#include <limits>
+#include <optional>
+
 #include "base/strings.h"
+#include "ingest/log/units.h"
 
 namespace epochmeter::ingest::log {
 namespace {
@@ -30,6 +34,34 @@ bool SkipClock(std::string_view text, size_t begin, size_t* end) {
   }
   *end = next;
   return true;
+}
+
+// "2h3m", "1m 5s", "2 hours 3 minutes", "1d 02:01:00": amounts of ever smaller units.
+bool SkipAmounts(std::string_view text, size_t begin, size_t* end) {
+  double smallest = std::numeric_limits<double>::infinity();
+  int amounts = 0;
+  size_t behind = begin;
+  for (size_t at = begin; at < text.size();) {
+    size_t clock = 0;
+    if (amounts > 0 && smallest > 3600 && SkipClock(text, at, &clock)) {
+      *end = clock;
+      return true;
+    }
+    size_t unit = NumberEnd(text, at);
+    if (unit == at || !IsDigit(text[at])) break;
+    if (unit < text.size() && text[unit] == ' ') ++unit;
+    size_t last = unit;
+    while (last < text.size() && IsLetter(text[last])) ++last;
+    const std::optional<double> seconds = SecondsOfUnit(text.substr(unit, last - unit));
+    if (!seconds || *seconds >= smallest) break;
+    smallest = *seconds;
+    ++amounts;
+    at = behind = last;
+    if (at < text.size() && text[at] == ',') ++at;
+    if (at < text.size() && text[at] == ' ') ++at;
+  }
+  if (amounts >= 2) *end = behind;
+  return amounts >= 2;
 }
 
 }  // namespace
@@ -86,7 +118,7 @@ bool SkipDuration(std::string_view text, size_t begin, size_t* end) {
       if (text.substr(days, word.size()) == word) at = days + word.size();
     }
   }
-  return SkipClock(text, at, end);
+  return SkipClock(text, at, end) || SkipAmounts(text, begin, end);
 }
 
 bool SkipThousands(std::string_view text, size_t begin, size_t* end) {

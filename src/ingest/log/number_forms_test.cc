@@ -55,6 +55,12 @@ TEST(NumberForms, DurationsHaveColonsAndPerhapsDays) {
                                    {"05:57,", "05:57"},
                                    {"2 days, 1:45:32", "2 days, 1:45:32"},
                                    {"1 day, 2:03:04.1234 x", "1 day, 2:03:04.1234"},
+                                   {"2h3m ", "2h3m"},
+                                   {"1m 5.5s", "1m 5.5s"},
+                                   {"1d 02:01:00,", "1d 02:01:00"},
+                                   {"2 hours 3 minutes", "2 hours 3 minutes"},
+                                   {"0.5s 0.3s", "-"},
+                                   {"5 it 3 s", "-"},
                                    {"2 days", "-"},
                                    {"3:", "-"},
                                    {"12", "-"}}) {

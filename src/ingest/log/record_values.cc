@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ingest/log/quantities.h"
+#include "ingest/log/units.h"
 
 namespace epochmeter::ingest::log {
 namespace {
@@ -57,6 +58,22 @@ bool IsCounter(Role role) {
   return role == Role::kEpoch || role == Role::kStep || role == Role::kStepInEpoch;
 }
 
+// Behind the last number of "2h3m" and "2 hours 3 minutes": where its unit ends.
+size_t EndOfUnit(std::string_view text, size_t at) {
+  const auto in_word = [text](size_t i) {
+    const char lower = static_cast<char>(text[i] | 0x20);
+    return (lower >= 'a' && lower <= 'z') || (text[i] >= '0' && text[i] <= '9') || text[i] == '.' ||
+           static_cast<signed char>(text[i]) < 0;
+  };
+  size_t end = at;
+  while (end < text.size() && in_word(end)) ++end;
+  if (end > at || end + 1 >= text.size() || text[end] != ' ') return end;
+  ++end;
+  const size_t unit = end;
+  while (end < text.size() && in_word(end)) ++end;
+  return SecondsOfUnit(text.substr(unit, end - unit)) ? end : at;
+}
+
 bool ReadOne(const FieldPlan& field, const Skeleton& skeleton, std::string_view text,
              HeldRecord::Value* value) {
   value->field = &field;
@@ -69,7 +86,8 @@ bool ReadOne(const FieldPlan& field, const Skeleton& skeleton, std::string_view 
   value->begin = skeleton.begin[field.number];
   if (field.form == FieldForm::kDuration) {
     const uint32_t last = skeleton.begin[field.last_number];
-    const size_t end = last + ScanNumber(text.substr(last)).size;
+    size_t end = last + ScanNumber(text.substr(last)).size;
+    if (text[last > 0 ? last - 1 : 0] != ':') end = EndOfUnit(text, end);  // "2h3m"
     value->size = static_cast<uint32_t>(end) - value->begin;
     const auto seconds = ParseDurationText(text.substr(value->begin, value->size));
     if (!seconds) return false;
