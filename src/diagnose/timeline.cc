@@ -89,6 +89,7 @@ class Composer {
     for (size_t i = 1; i < attempts_.size(); ++i) made.restarts += attempts_[i].continues ? 1 : 0;
     timeline_.end_ns = wall_.end_ns;
     if (made.told_steps) {
+      timeline_.cuts.reserve(steps_.size());
       Sweep();
     } else {
       Put(wall_.begin_ns, {.epoch = model::kNotKnown});

@@ -176,10 +176,10 @@ std::vector<Attempt> FindAttempts(const RankFacts& rank, Interval wall) {
   for (const Event* event : rank.events) {
     if (event->kind == EventKind::kTrainEnd) ended = event->Text("status") != "failed";
     if (event->kind != EventKind::kTrainBegin) continue;
+    const bool told = event->Text("source") != "log";
+    const bool continues = told ? !ended : event->Number("resumes").value_or(0) > 0;
     const int64_t t_ns = std::clamp(event->t_ns, attempts.back().begin_ns, wall.end_ns);
-    if (begun)
-      attempts.push_back(
-          {.begin_ns = t_ns, .continues = !ended, .told = event->Text("source") != "log"});
+    if (begun) attempts.push_back({.begin_ns = t_ns, .continues = continues, .told = told});
     begun = true;
     ended = false;
   }
@@ -218,7 +218,7 @@ std::vector<Span> StepSpans(const RankFacts& rank, Interval wall,
   const int64_t usual_ns = std::llround(StepPeriodSeconds(rank).value_or(0) * 1e9);
   size_t stall = 0;
   std::vector<Span> spans;
-  spans.reserve(rank.steps.size());
+  spans.reserve(2 * rank.steps.size());  // what is not filled takes no memory
   int64_t before_ns = wall.begin_ns;
   for (const TrainStep& step : rank.steps) {
     const Interval its = {.begin_ns = std::max(BeginOf(rank, step, before_ns), before_ns),

@@ -20,7 +20,7 @@ struct Span {
 // One go of the training: from one train_begin to the next. The first begins with the wall time.
 struct Attempt {
   int64_t begin_ns = 0;
-  bool continues = false;  // a training that had not ended
+  bool continues = false;  // a training that had not ended, as far as is known
   bool told = true;        // by the training itself, not by the lines of a log
   bool has_steps = false;
   int64_t first_step_ns = 0;  // begin of its first step; its end without steps

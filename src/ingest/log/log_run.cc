@@ -234,6 +234,8 @@ void LogRun::Begin(const IndexedRecord& record, double duration_s, Pending* proc
   if (const auto whole = WholeOf(record.Number(Role::kStepsPerEpoch))) {
     begin.fields.push_back({"steps_per_epoch", *whole});
   }
+  // A counter that begins as at first may be of a new epoch, a new training or the same again.
+  if (process->resumes) begin.fields.push_back({"resumes", int64_t{1}});
   if (process->pid > 0) begin.fields.push_back({"pid", process->pid});
   sink_.Write(std::move(begin));
 }
@@ -289,6 +291,9 @@ void LogRun::DoTrain(const IndexedRecord& record, const StepTiming& timing) {
     process.records = 0;
     process.steps = process.duration_s = process.data_s = 0;
     process.begun = false;
+    const auto count = CountOf(record);
+    process.resumes = count && process.first_count && *count > *process.first_count;
+    if (!process.first_count) process.first_count = count;
   }
   process.fractions = timing.fractions;
   process.counted =

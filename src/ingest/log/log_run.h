@@ -73,6 +73,8 @@ class LogRun {
     std::optional<int64_t> last_wall_ns;
     int64_t t_ns = 0;
     bool begun = false;
+    std::optional<double> first_count;  // of its first start
+    bool resumes = false;               // this start goes on behind that
     int64_t pid = 0;  // tells processes without a rank apart; 0: the first of them
     model::StepTable* table = nullptr;  // of its last step, with `tables`
     std::optional<int32_t> table_rank;

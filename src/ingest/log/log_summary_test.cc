@@ -187,12 +187,17 @@ TEST(LogRun, ARestartBeginsTheTrainingAnew) {
   const model::Run run = RunOfLines([](auto& summary) {
     FeedSteps(summary, 1, 10, 10);
     FeedSteps(summary, 100, 10, 10);
+    FeedSteps(summary, 200, 30, 10);
   });
   EXPECT_EQ(std::count_if(run.events.begin(), run.events.end(),
                           [](const model::Event& event) {
                             return event.kind == model::EventKind::kTrainBegin;
                           }),
-            2);
+            3);
+  EXPECT_EQ(std::count_if(
+                run.events.begin(), run.events.end(),
+                [](const model::Event& event) { return event.Number("resumes").value_or(0) > 0; }),
+            1);
   EXPECT_EQ(StepsOf(run).Column("steps")->at(5), 10);
 }
 
