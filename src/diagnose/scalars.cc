@@ -46,12 +46,16 @@ bool CanTellScalars(EventKind kind) {
          kind == EventKind::kPhaseEnd || kind == EventKind::kTrainEnd;
 }
 
-void AddStepSeries(const RankFacts& rank, std::vector<ScalarSeries>* all) {
+bool IsWanted(std::string_view name, std::string_view only) { return only.empty() || name == only; }
+
+void AddStepSeries(const RankFacts& rank, std::string_view only, std::vector<ScalarSeries>* all) {
   if (rank.table == nullptr) return;
   for (const auto& [column, values] : rank.table->columns) {
     if (!base::StartsWith(column, kPrefix)) continue;
+    if (!IsWanted(std::string_view(column).substr(kPrefix.size()), only)) continue;
     ScalarSeries series{
         .name = column.substr(kPrefix.size()), .told_by = EventKind::kStep, .points = {}};
+    series.points.reserve(rank.steps.size());
     for (const TrainStep& step : rank.steps) {
       if (step.index >= values.size() || model::IsAbsent(values[step.index])) continue;
       series.points.push_back({.t_ns = step.end_ns,
@@ -63,7 +67,7 @@ void AddStepSeries(const RankFacts& rank, std::vector<ScalarSeries>* all) {
   }
 }
 
-void AddEventSeries(const RankFacts& rank, std::vector<ScalarSeries>* all) {
+void AddEventSeries(const RankFacts& rank, std::string_view only, std::vector<ScalarSeries>* all) {
   std::map<std::pair<EventKind, std::string>, ScalarSeries> found;
   for (const Event* event : rank.events) {
     if (!CanTellScalars(event->kind)) continue;
@@ -72,6 +76,7 @@ void AddEventSeries(const RankFacts& rank, std::vector<ScalarSeries>* all) {
       const std::optional<double> value = event->Number(field.key);
       if (!value || model::IsAbsent(*value)) continue;
       const std::string name = field.key.substr(kPrefix.size());
+      if (!IsWanted(name, only)) continue;
       ScalarSeries& series = found[{event->kind, name}];
       series.name = name;
       series.told_by = event->kind;
@@ -86,10 +91,10 @@ void AddEventSeries(const RankFacts& rank, std::vector<ScalarSeries>* all) {
 
 }  // namespace
 
-std::vector<ScalarSeries> ScalarsOf(const RankFacts& rank) {
+std::vector<ScalarSeries> ScalarsOf(const RankFacts& rank, std::string_view only) {
   std::vector<ScalarSeries> all;
-  AddStepSeries(rank, &all);
-  AddEventSeries(rank, &all);
+  AddStepSeries(rank, only, &all);
+  AddEventSeries(rank, only, &all);
   return all;
 }
 

@@ -26,8 +26,8 @@ struct ScalarSeries {
 };
 
 // All that the rank told, those of steps first, by name. What came after the training's end is in
-// it, too.
-std::vector<ScalarSeries> ScalarsOf(const RankFacts& rank);
+// it, too. With `only`, not empty: those of this name.
+std::vector<ScalarSeries> ScalarsOf(const RankFacts& rank, std::string_view only = {});
 
 // Whether a scalar of this name is what the training makes small: loss, val_loss, loss_d, cost,
 // nll, perplexity, "train/ce_loss". A weight or a scale of a loss is not.

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <utility>
 
 #include "diagnose/rules/all.h"
 #include "diagnose/say.h"
@@ -206,15 +207,14 @@ size_t WorstOf(const std::vector<Jump>& jumps) {
 }
 
 void AddStories(const Facts& facts, const RankFacts& rank, bool* any, std::vector<Story>* stories) {
-  const std::vector<ScalarSeries> all = ScalarsOf(rank);
-  for (const ScalarSeries& series : all) {
+  std::vector<ScalarSeries> all = ScalarsOf(rank);
+  for (ScalarSeries& series : all) {
     const bool often =
         series.told_by == model::EventKind::kStep || series.told_by == model::EventKind::kScalar;
     if (!often || !IsLoss(series.name) || IsOfEvaluation(series)) continue;
     Story story{.rank = &rank, .name = series.name};
-    for (const ScalarPoint& point : series.points) {
-      if (std::isfinite(point.value)) story.points.push_back(point);
-    }
+    story.points = std::move(series.points);  // of millions of steps a copy is much
+    std::erase_if(story.points, [](const ScalarPoint& p) { return !std::isfinite(p.value); });
     if (story.points.size() < kFewestValues) continue;
     *any = true;
     story.jumps = JumpFinder(story.points, facts.limits()).Find();

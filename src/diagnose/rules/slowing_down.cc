@@ -65,8 +65,8 @@ std::vector<Pace> Durations(const RankFacts& rank) {
 
 std::vector<Pace> Rates(const RankFacts& rank) {
   std::vector<Pace> paces;
-  for (const ScalarSeries& series : ScalarsOf(rank)) {
-    if (series.name != "throughput_per_s" || series.told_by != model::EventKind::kStep) continue;
+  for (const ScalarSeries& series : ScalarsOf(rank, "throughput_per_s")) {
+    if (series.told_by != model::EventKind::kStep) continue;
     for (const ScalarPoint& point : series.points) {
       if (!(point.value > 0) || !std::isfinite(point.value)) continue;
       paces.push_back({.begin_ns = point.t_ns,
