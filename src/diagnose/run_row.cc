@@ -63,7 +63,8 @@ void SetProgress(const Report& report, RunRow* row) {
   std::set<int64_t> epochs;
   double wait_s = 0, step_s = 0;
   for (const EpochRow& epoch : report.epochs) {
-    steps[{epoch.rank, epoch.pid}] += epoch.steps;
+    uint64_t& count = steps[{epoch.rank, epoch.pid}];
+    if (epoch.steps_known) count += epoch.steps;
     if (epoch.epoch != model::kNoEpoch) epochs.insert(epoch.epoch);
     if (!epoch.data_wait_ratio || !epoch.step_s.mean) continue;
     const double all_s = *epoch.step_s.mean * static_cast<double>(epoch.step_s.count);

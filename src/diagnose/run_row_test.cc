@@ -25,6 +25,13 @@ TEST(RunRow, OfARunWithNothingInItKnowsNothing) {
   EXPECT_EQ(row.worst_rule, "");
 }
 
+TEST(RunRow, CountsNoStepsThatNobodyCounted) {
+  model::Report report;
+  report.epochs.push_back({.steps = 7, .steps_known = false});
+  EXPECT_EQ(RowOf({}, report).steps, 0U);
+  EXPECT_EQ(RowOf({}, report).ranks, 1U);
+}
+
 TEST(RunRow, SaysWhatTheTrainingDidAndWhereItsPeakLies) {
   model::Run run;
   run.info = model::RunInfo{.run_id = "id", .attributes = {{"tag.name", "bert"}, {"host", "h"}}};
