@@ -264,7 +264,9 @@ class Scanner {
   }
 
   bool WordValueFollows(std::string_view lower) const {
-    return IsWordNumber(lower) && phrase_end_ > phrase_begin_;
+    if (!IsWordNumber(lower) || phrase_end_ <= phrase_begin_) return false;
+    // "loss nan", but not "number of nan iterations: 0".
+    return phrase_words_.empty() || MeaningOf(phrase_words_.back().text).role != Role::kOther;
   }
 
   // "94.36/s", "12 iter", "in 0 epoch": words right behind a number name it, unless a separator or
@@ -437,14 +439,20 @@ class Scanner {
   bool SkipOddNumber() {
     size_t end = at_ + (Peek() == '-' || Peek() == '+' ? 1 : 0);
     const bool zero = end < text_.size() && text_[end] == '0';
+    const auto part = [this](size_t at) { return IsDigit(text_[at]) || text_[at] == '.'; };
     while (end < text_.size() && IsDigit(text_[end])) ++end;
+    size_t whole = end;
+    while (whole < text_.size() && part(whole)) ++whole;
     const char mark = end < text_.size() ? text_[end] : '\0';
     const bool digit = end + 1 < text_.size() && IsDigit(text_[end + 1]);
     const bool hex = zero && end == at_ + 1 && mark == 'x';
+    const std::string_view rest = text_.substr(whole);  // "1k/90k", "0.1k/0.9k"
+    const bool thousands =
+        rest.size() > 2 && HumanFactor(rest.substr(0, 1)) > 0 && rest[1] == '/' && IsDigit(rest[2]);
     const bool comma = zero && end == at_ + 1 && mark == ',' && digit && !in_bracket_ && separated_;
-    if (!hex && !comma && !(mark == '_' && digit)) return false;
-    while (end < text_.size() &&
-           (IsWordByte(text_[end]) || text_[end] == ',' || text_[end] == '.')) {
+    if (!hex && !comma && !thousands && !(mark == '_' && digit)) return false;
+    while (end < text_.size() && (IsWordByte(text_[end]) || text_[end] == ',' ||
+                                  text_[end] == '.' || (thousands && text_[end] == '/'))) {
       ++end;
     }
     at_ = end;

@@ -46,6 +46,13 @@ class LineJudge {
         message.find("mAP") != std::string_view::npos) {
       eval_ = true;
     }
+    // PaddleOCR, PaddleDetection; PyTorch's ImageNet example prints a star.
+    const bool star =
+        base::StartsWith(base::Trim(message), "* ") && message.find('@') != std::string_view::npos;
+    if (star || message.find("cur metric, ") != std::string_view::npos ||
+        message.find("Total sample number: ") != std::string_view::npos) {
+      eval_ = true;
+    }
     // The loggers' own names: fairseq's "valid", "train".
     const std::string logger = base::ToLowerAscii(draft_.prefix.logger);
     if (LineWordOf(logger) == LineWord::kEval) eval_ = true;
@@ -128,14 +135,29 @@ class LineJudge {
     JudgeKind(loss, own_figure);
   }
 
+  // "eval_loss_weight", "target_val_acc"
+  static bool IsSetting(std::string_view key) {
+    static constexpr std::string_view kWords[] = {
+        "weight", "weights",   "coef",     "coeff", "threshold", "target", "fn",       "func",
+        "steps",  "every",     "interval", "freq",  "patience",  "delta",  "min",      "scale",
+        "factor", "tolerance", "metric",   "name",  "type",      "limit",  "frequency"};
+    const std::string name = NormalKey(key);
+    const std::vector<std::string_view> words = base::Split(name, '_');
+    return std::any_of(words.begin(), words.end(), [](std::string_view word) {
+      return std::find(std::begin(kWords), std::end(kWords), word) != std::end(kWords);
+    });
+  }
+
   // Not "test: 0.9" without a counter, which settings have, too.
   bool NamesEvalFigure() const {
+    if (TellsOfSaving() || draft_.Message().find(".ckpt") != std::string_view::npos) return false;
     const bool counts = draft_.plan.epoch >= 0 || draft_.plan.step >= 0;
     return std::any_of(
         draft_.plan.fields.begin(), draft_.plan.fields.end(), [counts](const FieldPlan& field) {
           const bool figure = field.role == Role::kEvalMetric || field.role == Role::kMetric ||
                               field.role == Role::kLoss || field.role == Role::kLossPart;
-          return figure && (counts || LineWordOf(NormalKey(field.key)) != LineWord::kEval);
+          return figure && !IsSetting(field.key) &&
+                 (counts || LineWordOf(NormalKey(field.key)) != LineWord::kEval);
         });
   }
 
@@ -256,7 +278,12 @@ class LineJudge {
         has("evaluating...") || has("validating...") || has("running validation") ||
         has("running prediction") || has("begin test") || has("start testing") ||
         has("predict begin") || has("***** eval");
-    draft_.plan.begins_train = has("eval samples") || has("running training") ||
+    const bool names_train =
+        short_line &&
+        std::any_of(draft_.scanned.words.begin(), draft_.scanned.words.end(),
+                    [](const auto& word) { return LineWordOf(word.text) == LineWord::kTrain; });
+    draft_.plan.titles_train = names_train;
+    draft_.plan.begins_train = names_train || has("eval samples") || has("running training") ||
                                has("start train") || has("begin training") ||
                                has("end of validation") || has("***** train");
   }

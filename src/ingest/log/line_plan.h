@@ -60,6 +60,7 @@ struct LinePlan {
   bool box = false;                                // a row of a table with one figure a row
   bool events = false;                             // EventReader wants it
   bool begins_eval = false, begins_train = false;  // a line between records that says what follows
+  bool titles_train = false;                       // "Train:" alone
   bool columns = false;  // names columns; the numbers of the next lines have no names
   bool rows = false;     // numbers without names: what they are is in the columns above
   uint32_t family = 0;   // of the text up to the first figure: what the line begins with

@@ -237,6 +237,7 @@ class FieldPlanner {
       if (IsTime(plan->role) && last.size() < name.size() && SecondsOfUnit(last)) unit = last;
       if (memory && base::EndsWith(name, "_gb")) unit = "GB";
       if (memory && base::EndsWith(name, "_mb")) unit = "MB";
+      if (memory && base::EndsWith(name, "_kb")) unit = "KB";
     }
     const UnitMeaning meaning = UnitOf(unit, memory ? UnitContext::kMemory : UnitContext::kAny);
     switch (plan->role) {

@@ -56,8 +56,8 @@ LineKind* PlanTable::Learn(uint64_t hash, std::string_view text, const Skeleton&
 
 // A plan that says the same of a line that is no record. A kind that finds no room is none.
 const LinePlan* PlanTable::Alike(const LinePlan& plan) {
-  const bool flags[] = {plan.events,       plan.begins_eval, plan.begins_train,
-                        plan.repeats_best, plan.columns,     plan.rows};
+  const bool flags[] = {plan.events,  plan.begins_eval, plan.begins_train, plan.repeats_best,
+                        plan.columns, plan.rows,        plan.titles_train};
   size_t index = 0;
   for (const bool flag : flags) index = index * 2 + static_cast<size_t>(flag);
   std::unique_ptr<LinePlan>& alike = alike_[index];
@@ -69,6 +69,7 @@ const LinePlan* PlanTable::Alike(const LinePlan& plan) {
     alike->repeats_best = plan.repeats_best;
     alike->columns = plan.columns;
     alike->rows = plan.rows;
+    alike->titles_train = plan.titles_train;
   }
   return alike.get();
 }

@@ -20,6 +20,7 @@ void Progress::Impl::Line(const ProgressLine& line) {
   const LinePlan& plan = *line.plan;
   if (plan.begins_eval) stream.eval = true;
   if (plan.begins_train) stream.eval = false;
+  if (plan.titles_train) stream.title_line = line.place.line;
   if (stream.has_pending && line.place.line > stream.pending.last_line + kJoinLines) Flush(stream);
   if (plan.repeats_best) {
     stream.skip_next = true;

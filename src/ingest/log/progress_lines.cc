@@ -33,19 +33,22 @@ void Progress::Impl::Extra(Stream& stream, const ProgressLine& line) {
   const LinePlan& plan = *line.plan;
   if (std::exchange(stream.skip_next, false)) return;
   ReadValues(line, &scratch_);
-  scratch_.kind = plan.kind;
-  const bool loss = plan.names_loss && plan.kind == RecordKind::kTrain;
+  // "Evaluating..." stands above.
+  const bool told = stream.eval && !plan.told_train && !plan.bar && plan.names_eval_figure;
+  const RecordKind kind = told ? RecordKind::kEval : plan.kind;
+  scratch_.kind = kind;
+  const bool loss = plan.names_loss && kind == RecordKind::kTrain;
   const bool next = loss && stream.has_pending && stream.pending.header_epoch &&
                     (stream.pending.header_epoch != stream.header_epoch ||
                      stream.pending.plan->shape == plan.shape);
-  if (stream.has_pending && plan.kind == RecordKind::kTrain && !plan.bar && !next) {
+  if (stream.has_pending && kind == RecordKind::kTrain && !plan.bar && !next) {
     const bool whole =
         stream.pending.HasRole(Role::kLoss) || stream.pending.HasRole(Role::kLossPart);
     Join(&stream.pending, scratch_);
     if (loss && !whole) stream.pending.tier = std::max(stream.pending.tier, Tier::kLoss);
     return;
   }
-  if (plan.kind == RecordKind::kEval) return Evaluation(stream);
+  if (kind == RecordKind::kEval) return Evaluation(stream);
   if (!loss || plan.bar || (best_ >= Tier::kFigures && plan.family != header_family_)) return;
   if (Known(stream.header_epoch) && !stream.eval) {
     // A header without "of how many" may be a setting: sure when another one
@@ -193,7 +196,8 @@ void Progress::Impl::Candidate(Stream& stream, const LinePlan& plan) {
   }
   JudgeKind(stream, plan, &record);
   if (record.kind == RecordKind::kEval || record.kind == RecordKind::kInference) {
-    Give(stream, &record);
+    // "Starting evaluation at step 500" has no figure yet.
+    if (plan.tier > Tier::kCounter || plan.names_eval_figure || plan.bar) Give(stream, &record);
     return;
   }
   if (record.kind == RecordKind::kSummary) {
@@ -244,7 +248,8 @@ bool Progress::Impl::IsEvaluation(const Stream& stream, const LinePlan& plan,
   if (Known(record.total) && Known(stream.train_total) && record.total != stream.train_total)
     return true;
   const double epoch = Known(record.epoch) ? record.epoch : stream.header_epoch;
-  return Known(epoch) && epoch == stream.last_seen_epoch && record.step <= stream.last_seen_step;
+  const bool same_epoch = Known(epoch) ? epoch == stream.last_seen_epoch : stream.names_phases;
+  return same_epoch && record.step <= stream.last_seen_step;
 }
 
 // Follows the counters of a shape: whether steps begin again with each epoch.

@@ -16,6 +16,8 @@ void Progress::Impl::Begin(Stream& stream, HeldRecord* record) {
     record->header_epoch = stream.header_epoch;
   }
   stream.eval = false;
+  const bool titled = stream.title_line > 0 && record->place.line == stream.title_line + 1;
+  stream.names_phases |= titled;
   stream.last_seen_epoch = Known(record->epoch) ? record->epoch : stream.header_epoch;
   stream.last_seen_step = record->step;
   if (record->tier == Tier::kLoss) {

@@ -45,7 +45,9 @@ struct ProgressBar {
 };
 
 struct ProgressStream {
-  bool eval = false;  // a line said that an evaluation begins
+  bool eval = false;          // a line said that an evaluation begins
+  uint64_t title_line = 0;    // "Train:" alone, as settings have it, too
+  bool names_phases = false;  // records stood right below such lines
   bool skip_next = false;
   double header_epoch = std::numeric_limits<double>::quiet_NaN();
   bool header_pair = false;  // "3/10"

@@ -214,6 +214,39 @@ TEST(Progress, RowsMayHaveCellsThatAreNoNumbers) {
   EXPECT_EQ(log.trained, (Texts{"T2 e0 l4.5 lr0.5", "T3 e1 l3.5 lr0.25"}));
 }
 
+TEST(Progress, StepsBelowAWordForValidationAreNoTraining) {
+  const RecordsOf log(
+      "Train:\nstep 1 loss 2.5\nstep 2 loss 1.5\n"
+      "Valid:\nstep 1 loss 1.75\nstep 2 loss 1.25\n"
+      "TRAIN:\nstep 1 loss 1.5\nstep 2 loss 1.0\n");
+  EXPECT_EQ(log.trained, (Texts{"T2 s1 l2.5", "T3 s2 l1.5", "T8 +1 s1 l1.5", "T9 +1 s2 l1"}));
+  EXPECT_EQ(log.others.size(), 2u);
+}
+
+TEST(Progress, FiguresOfAnEvaluationAreNotTheTrainings) {
+  const RecordsOf log(
+      "Epoch: [0] [20/40] loss: 2.5\n * Acc@1 10.5 Acc@5 30.25\n"
+      "Epoch: [1] [20/40] loss: 2.25\nEvaluating...\nmAP: 0.5, recall: 0.25\n");
+  EXPECT_EQ(log.all, (Texts{"T1 e0 i20/40 l2.5", "E2 h0", "T3 e1 i20/40 l2.25", "E5 h1"}));
+}
+
+TEST(Progress, SettingsAndFilesWithNamesOfEvaluationsAreNone) {
+  const RecordsOf log(
+      "eval_loss_weight: 0.5\nval_loss_coef=0.1\nSaved to /tmp/eval_loss=2.0.ckpt\n"
+      "Loading checkpoint val_loss=0.23-epoch=3.ckpt\nStarting evaluation at step 5\n"
+      "step 1 loss 2.5\nstep 2 loss 1.5\n");
+  EXPECT_EQ(log.all, (Texts{"T6 s1 l2.5", "T7 s2 l1.5"}));
+}
+
+TEST(Progress, NoNumberIsMadeOfANameWithNan) {
+  const RecordsOf log(
+      "step 1 loss 2.5 | number of nan iterations:   0 |\n"
+      "step 2 loss nan | number of nan iterations:   1 |\n");
+  EXPECT_EQ(log.trained, (Texts{"T1 s1 l2.5", "T2 s2 lnan"}));
+  const RecordsOf pairs("epoch 1 step: 1k/90k loss 0.5\nepoch 2 step: 2k/90k loss 0.25\n");
+  EXPECT_EQ(pairs.trained, (Texts{"T1 e1 l0.5", "T2 e2 l0.25"}));
+}
+
 TEST(Progress, CountersInThousandsAreWhole) {
   const RecordsOf log(
       "[Iter: 0.1k / lr: 1.00e-4] Time: 59.98 (Data: 49.06) loss: 33.5\n"

@@ -194,6 +194,7 @@ constexpr Entry kNames[] = {
     {"time_elapsed", Role::kElapsed},
     {"total_time", Role::kElapsed},
     {"train_time", Role::kElapsed},
+    {"training_time", Role::kElapsed},
     {"train_wall", Role::kElapsed},
     {"wall", Role::kElapsed},
     {"wall_time", Role::kElapsed},
@@ -450,6 +451,8 @@ KeyMeaning MeaningOf(std::string_view key) {
   const bool figure = meaning.role == Role::kLoss || meaning.role == Role::kLossPart ||
                       meaning.role == Role::kMetric;
   if (meaning.eval && figure) meaning.role = Role::kEvalMetric;
+  // How long an evaluation took is no time of a step.
+  if (meaning.eval && IsTime(meaning.role)) meaning.role = Role::kOther;
   return meaning;
 }
 

@@ -45,6 +45,8 @@ TEST(Vocabulary, Figures) {
                          {"objf", Role::kLoss},
                          {"loss_cls", Role::kLossPart},
                          {"step_time_ms", Role::kStepTime},
+                         {"eval_time", Role::kOther},
+                         {"training_time", Role::kElapsed},
                          {"time (us)", Role::kStepTime},
                          {"data_time_sec", Role::kDataTime},
                          {"epoch_time_s", Role::kEpochTime},
