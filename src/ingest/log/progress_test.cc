@@ -256,6 +256,15 @@ TEST(Progress, CountersInThousandsAreWhole) {
                                 "T3 s12000 l31.5 lr0.0001"}));
 }
 
+TEST(Progress, AnEvaluationStandsBehindTheRecordBeforeIt) {
+  const RecordsOf log(
+      "epoch 1 step 1 loss 2.5\n"
+      "epoch 1 val_loss: 1.5\n"
+      "epoch 2 step 2 loss 2.25\n"
+      "epoch 2 val_loss: 1.25\n");
+  EXPECT_EQ(log.all, (Texts{"T1 e1 s1 l2.5", "E2 e1", "T3 e2 s2 l2.25", "E4 e2"}));
+}
+
 TEST(Progress, SettingsOfEvaluationsAreNone) {
   const RecordsOf log(
       "EVAL_PERIOD: 5000\n"
