@@ -130,6 +130,14 @@ TEST(LinePlan, UnitsBecomeSi) {
   EXPECT_EQ(plan.fields[3].unit, "GiB");
 }
 
+TEST(LinePlan, RatesInNamesAreTimesOfSteps) {
+  const LinePlan plan = PlanOf("step 3, loss 0.5, ms_per_step: 250, s/it: 0.25");
+  ASSERT_EQ(plan.fields.size(), 4u);
+  EXPECT_EQ(plan.fields[2].role, Role::kStepTime);
+  EXPECT_DOUBLE_EQ(plan.fields[2].factor, 1e-3);
+  EXPECT_EQ(plan.fields[3].role, Role::kStepTime);
+}
+
 TEST(LinePlan, LinesOfOneFamilyBeginAlike) {
   const LinePlan line = PlanOf("epoch 3, loss: 0.5");
   EXPECT_EQ(line.family, PlanOf("epoch 4, loss: 0.25, acc: 0.5").family);
