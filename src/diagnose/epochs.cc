@@ -137,16 +137,6 @@ bool StartsEpoch(const StepTable& steps, size_t index, size_t previous, int64_t 
   return steps.step[index] != model::kNotKnown && steps.step[index] <= steps.step[previous];
 }
 
-// Whether the training was begun anew after `from_ns`, until `to_ns`.
-bool BeginsAnew(const RankEvents& rank, int64_t from_ns, int64_t to_ns) {
-  auto at = std::upper_bound(rank.events.begin(), rank.events.end(), from_ns,
-                             [](int64_t t_ns, const Event* event) { return t_ns < event->t_ns; });
-  for (; at != rank.events.end() && (*at)->t_ns <= to_ns; ++at) {
-    if ((*at)->kind == EventKind::kTrainBegin) return true;
-  }
-  return false;
-}
-
 std::vector<EpochRow> StepEpochs(const RankEvents& rank) {
   const StepTable& steps = *rank.steps;
   const std::vector<double>* ends = steps.Column("ends_epoch");
@@ -158,7 +148,10 @@ std::vector<EpochRow> StepEpochs(const RankEvents& rank) {
     if (rows.empty() || StartsEpoch(steps, at, order[i - 1], rows.back().epoch)) {
       if (!rows.empty()) {
         const size_t last = order[i - 1];
-        rows.back().complete = at_end(last) || !BeginsAnew(rank, steps.t_ns[last], steps.t_ns[at]);
+        const bool anew = model::AnyBetween(
+            rank.events, steps.t_ns[last], steps.t_ns[at],
+            [](const Event& event) { return event.kind == EventKind::kTrainBegin; });
+        rows.back().complete = at_end(last) || !anew;
       }
       EpochRow row;
       row.rank = rank.rank;

@@ -74,14 +74,10 @@ bool Failed(const RankFacts& rank) {
 
 // Whether the training was started again between two of its steps: it did not stand still.
 bool BeginsAnew(const RankFacts& rank, const TrainStep& before, const TrainStep& after) {
-  auto at =
-      std::upper_bound(rank.events.begin(), rank.events.end(), before.end_ns,
-                       [](int64_t t_ns, const model::Event* event) { return t_ns < event->t_ns; });
-  for (; at != rank.events.end() && (*at)->t_ns <= after.end_ns; ++at) {
-    const bool mark = (*at)->kind == model::EventKind::kMark && (*at)->name == "run_start";
-    if (mark || (*at)->kind == model::EventKind::kTrainBegin) return true;
-  }
-  return false;
+  return model::AnyBetween(rank.events, before.end_ns, after.end_ns, [](const model::Event& event) {
+    const bool mark = event.kind == model::EventKind::kMark && event.name == "run_start";
+    return mark || event.kind == model::EventKind::kTrainBegin;
+  });
 }
 
 // The usual pause between the last step of an epoch and the first of the next.

@@ -5,6 +5,7 @@
 // all of them said, and no pid is shown.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,6 +22,18 @@ struct RankEvents {
   const StepTable* steps = nullptr;  // null when it has none
 };
 std::vector<RankEvents> SplitByRank(const Run& run);
+
+// Whether one of the events, in the order of time, came after `from_ns`, until `to_ns`, and `is`
+// so.
+template <class Is>
+bool AnyBetween(const std::vector<const Event*>& events, int64_t from_ns, int64_t to_ns, Is is) {
+  auto at = std::upper_bound(events.begin(), events.end(), from_ns,
+                             [](int64_t t_ns, const Event* event) { return t_ns < event->t_ns; });
+  for (; at != events.end() && (*at)->t_ns <= to_ns; ++at) {
+    if (is(**at)) return true;
+  }
+  return false;
+}
 
 // Indexes of the steps in the order of time.
 std::vector<size_t> StepOrder(const StepTable& steps);

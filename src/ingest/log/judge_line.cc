@@ -268,24 +268,23 @@ class LineJudge {
     // "Evaluation:" alone.
     const bool short_line =
         draft_.scanned.words.size() <= 3 && draft_.plan.fields.empty() && lower.size() < 40;
-    const bool names_eval =
-        short_line &&
-        std::any_of(draft_.scanned.words.begin(), draft_.scanned.words.end(),
-                    [](const auto& word) { return LineWordOf(word.text) == LineWord::kEval; });
+    const auto titles = [this, short_line](LineWord meaning) {
+      const auto& words = draft_.scanned.words;
+      return short_line && std::any_of(words.begin(), words.end(), [meaning](const auto& word) {
+               return LineWordOf(word.text) == meaning;
+             });
+    };
     draft_.plan.begins_eval =
-        names_eval || has("eval begin") || has("running evaluation") || has("begin validation") ||
-        has("start evaluat") || has("start validat") || has("begin evaluat") ||
-        has("evaluating...") || has("validating...") || has("running validation") ||
-        has("running prediction") || has("begin test") || has("start testing") ||
-        has("predict begin") || has("***** eval");
-    const bool names_train =
-        short_line &&
-        std::any_of(draft_.scanned.words.begin(), draft_.scanned.words.end(),
-                    [](const auto& word) { return LineWordOf(word.text) == LineWord::kTrain; });
-    draft_.plan.titles_train = names_train;
-    draft_.plan.begins_train = names_train || has("eval samples") || has("running training") ||
-                               has("start train") || has("begin training") ||
-                               has("end of validation") || has("***** train");
+        titles(LineWord::kEval) || has("eval begin") || has("running evaluation") ||
+        has("begin validation") || has("start evaluat") || has("start validat") ||
+        has("begin evaluat") || has("evaluating...") || has("validating...") ||
+        has("running validation") || has("running prediction") || has("begin test") ||
+        has("start testing") || has("predict begin") || has("***** eval");
+    draft_.plan.titles_train = titles(LineWord::kTrain);
+    draft_.plan.begins_train = draft_.plan.titles_train || has("eval samples") ||
+                               has("running training") || has("start train") ||
+                               has("begin training") || has("end of validation") ||
+                               has("***** train");
   }
 
   void JudgeBox() {

@@ -31,9 +31,6 @@ struct LineDraft {
 inline bool IsLoss(const FieldPlan& field) {
   return !field.eval && (field.role == Role::kLoss || field.role == Role::kLossPart);
 }
-inline bool IsCounter(Role role) {
-  return role == Role::kEpoch || role == Role::kStep || role == Role::kStepInEpoch;
-}
 bool IsFigure(Role role);  // that a training step has
 
 // The steps, in this order.

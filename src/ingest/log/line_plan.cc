@@ -38,6 +38,7 @@ class Planner {
     JudgeLine(&draft_);
     Identify();
     FindColumns();
+    draft_.plan.counts_samples = CountsSamples();
     return std::move(draft_.plan);
   }
 
@@ -133,6 +134,23 @@ class Planner {
       lead += c;
     }
     draft_.plan.family = Fold(HashText(lead));
+  }
+
+  // "Train Epoch: 1 [640/60000 (1%)]", the words of PyTorch's examples and of what was made of
+  // them: that counts samples. Others print steps just so, by other words.
+  bool CountsSamples() const {
+    for (const FieldPlan& field : draft_.plan.fields) {
+      if (field.form != FieldForm::kPair || !IsSteps(field.total_role)) continue;
+      const size_t total = draft_.skeleton.begin[field.total_number];
+      const std::string_view after =
+          draft_.text.substr(total + ScanNumber(draft_.text.substr(total)).size);
+      const size_t share = after.find_first_not_of(' ');
+      if (share == std::string_view::npos || after[share] != '(') return false;
+      const size_t end = after.find(')');
+      if (end == std::string_view::npos || end < 2 || after[end - 1] != '%') return false;
+      return draft_.text.substr(0, total).find("Train Epoch:") != std::string_view::npos;
+    }
+    return false;
   }
 
   // "0 ,04.29_01:45:54 ,0.001": cells of which not all are numbers.

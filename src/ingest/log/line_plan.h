@@ -52,9 +52,10 @@ struct LinePlan {
   bool names_eval_figure = false;  // a loss or metric of an evaluation
   bool bare_step = false;          // "[12]" at the begin, as boosting libraries print it
   bool names_loss = false;
-  bool elapsed = false;        // says how long the epoch or the training took so far
-  bool pair = false;           // a counter says of how many
-  bool pair_in_epoch = false;  // "Epoch: [3][20/312]": of the epoch, whatever else is printed
+  bool elapsed = false;         // says how long the epoch or the training took so far
+  bool pair = false;            // a counter says of how many
+  bool pair_in_epoch = false;   // "Epoch: [3][20/312]": of the epoch, whatever else is printed
+  bool counts_samples = false;  // its pair of steps is one of samples
   bool bar = false;
   bool repeats_best = false;                       // the next line shows the best step once more
   bool box = false;                                // a row of a table with one figure a row

@@ -48,6 +48,15 @@ enum class Role : uint8_t {
 };
 std::string_view RoleName(Role role);  // "step_in_epoch"
 
+// Where the training is, and steps or how many there are of them.
+inline bool IsCounter(Role role) {
+  return role == Role::kEpoch || role == Role::kStep || role == Role::kStepInEpoch;
+}
+inline bool IsSteps(Role role) {
+  return role == Role::kStep || role == Role::kStepInEpoch || role == Role::kTotalSteps ||
+         role == Role::kStepsPerEpoch;
+}
+
 // One printed value. `number` is as printed, also NaN and the infinities; `value` is in the SI unit
 // of its role (s, bytes, 1/s) or the same as `number`.
 struct LogValue {

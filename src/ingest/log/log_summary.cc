@@ -80,10 +80,16 @@ LogRecord LogSummary::OfEpoch(const LogRecord& record) {
   return changed;
 }
 
-void LogSummary::AddTrain(const LogRecord& given) {
-  const StepTiming timing = timer_.Next(given);
-  const LogRecord plain = timing.epoch_s ? OfEpoch(given) : given;
+void LogSummary::AddTrain(const LogRecord& plain) {
   const IndexedRecord record(plain);
+  const StepTiming timing = timer_.Next(record);
+  if (!timing.epoch_s) return AddTimed(record, timing);
+  const LogRecord of_epoch = OfEpoch(plain);
+  AddTimed(of_epoch, timing);
+}
+
+void LogSummary::AddTimed(const IndexedRecord& record, const StepTiming& timing) {
+  const LogRecord& plain = *record;
   shapes_.Add(plain);
   ++report_.records;
   KeepEnds(plain);

@@ -40,6 +40,7 @@ class LogSummary : public LogSink {
 
  private:
   void AddTrain(const LogRecord& record);
+  void AddTimed(const IndexedRecord& record, const StepTiming& timing);
   LogRecord OfEpoch(const LogRecord& record);
   void AddShare(const IndexedRecord& record, const StepTiming& timing);
   void AddProgress(const IndexedRecord& record, const StepTiming& timing);

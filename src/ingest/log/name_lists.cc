@@ -102,22 +102,28 @@ class Lists {
     size_t end = EndOfNames(fields_[first]);
     std::vector<Name> names(count);
     for (size_t k = count; k-- > 0;) {
-      const size_t stop = text_.substr(0, end).find_last_of(",;|:()[]{}=");
-      const size_t begin = stop == std::string_view::npos ? 0 : stop + 1;
-      const std::string_view name = base::Trim(text_.substr(begin, end - begin));
-      if (!IsName(name)) return {};
-      names[k] = {name, static_cast<size_t>(name.data() - text_.data())};
-      const bool more = stop != std::string_view::npos && text_[stop] == ',';
+      names[k] = PartBefore(end);
+      if (!IsName(names[k].text)) return {};
+      end = BeginOfPart(end);
+      const bool more = end > 0 && text_[end - 1] == ',';
       if (k > 0 && !more) return {};
+      if (end > 0) --end;
       if (k == 0 && more) {
-        const size_t before = text_.substr(0, stop).find_last_of(",;|:()[]{}=");
-        const size_t at = before == std::string_view::npos ? 0 : before + 1;
-        const std::string word = base::ToLowerAscii(base::Trim(text_.substr(at, stop - at)));
+        const std::string word = base::ToLowerAscii(PartBefore(end).text);
         if (IsName(word) && LineWordOf(word) == LineWord::kNone) return {};
       }
-      end = begin == 0 ? 0 : stop;
     }
     return names;
+  }
+
+  // What ends at `end` and begins behind a sign.
+  size_t BeginOfPart(size_t end) const {
+    return text_.substr(0, end).find_last_of(",;|:()[]{}=") + 1;  // 0 where there is no sign
+  }
+  Name PartBefore(size_t end) const {
+    const size_t begin = BeginOfPart(end);
+    const std::string_view part = base::Trim(text_.substr(begin, end - begin));
+    return {part, static_cast<size_t>(part.data() - text_.data())};
   }
 
   // "loss (train/val)" is the train loss and the val loss.

@@ -150,13 +150,11 @@ bool ReadTotal(std::string_view text, size_t end, size_t* total_begin, size_t* t
       DigitsAt(text, *total_end + 1, &third)) {
     return false;
   }
-  const auto digit = [text](size_t i) {
-    return i < text.size() && text[i] >= '0' && text[i] <= '9';
-  };
   // "0.5/0.9" are two figures.
-  const bool fraction = text.substr(0, end).find_last_not_of("0123456789") < end &&
-                        text[text.substr(0, end).find_last_not_of("0123456789")] == '.';
-  if (fraction && *total_end < text.size() && text[*total_end] == '.' && digit(*total_end + 1)) {
+  const size_t point = text.substr(0, end).find_last_not_of("0123456789");
+  const bool fraction = point != std::string_view::npos && text[point] == '.';
+  if (fraction && *total_end + 1 < text.size() && text[*total_end] == '.' &&
+      IsDigit(text[*total_end + 1])) {
     return false;
   }
   // "1/2/2024", "1/2.5"

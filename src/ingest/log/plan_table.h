@@ -59,8 +59,8 @@ class PlanTable {
   uint64_t others_ = 0;  // kinds that are no records, also those forgotten
   std::deque<LinePlan> kept_;
   std::vector<uint64_t> kept_hashes_;
-  std::array<std::unique_ptr<LinePlan>, 128>
-      alike_;  // of lines that are no records, by their flags
+  // Of lines that are no records, by their flags.
+  std::array<std::unique_ptr<LinePlan>, 128> alike_;
 };
 
 }  // namespace epochmeter::ingest::log

@@ -198,10 +198,9 @@ void Progress::Impl::Candidate(Stream& stream, const LinePlan& plan) {
   if (record.kind == RecordKind::kEval || record.kind == RecordKind::kInference) {
     // "Starting evaluation at step 500" has no figure yet.
     if (plan.tier <= Tier::kCounter && !plan.names_eval_figure && !plan.bar) return;
-    HeldRecord given = std::move(record);
     Flush(stream);  // in the order of the lines
     GiveEvaluation(stream);
-    Give(stream, &given);
+    Give(stream, &record);
     return;
   }
   if (record.kind == RecordKind::kSummary) {

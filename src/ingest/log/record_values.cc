@@ -54,10 +54,6 @@ bool IsWhole(double number) {
   return std::abs(number) < 1e15 && number == static_cast<double>(static_cast<int64_t>(number));
 }
 
-bool IsCounter(Role role) {
-  return role == Role::kEpoch || role == Role::kStep || role == Role::kStepInEpoch;
-}
-
 // Behind the last number of "2h3m" and "2 hours 3 minutes": where its unit ends.
 size_t EndOfUnit(std::string_view text, size_t at) {
   const auto in_word = [text](size_t i) {
@@ -150,27 +146,6 @@ Role Meant(Role role, bool in_epoch) {
   }
 }
 
-bool IsSteps(Role role) {
-  return role == Role::kStep || role == Role::kStepInEpoch || role == Role::kTotalSteps ||
-         role == Role::kStepsPerEpoch;
-}
-
-// "Train Epoch: 1 [640/60000 (1%)]", the words of PyTorch's examples and of what was made of them:
-// that counts samples. Others print steps just so, by other words.
-bool CountsSamples(const HeldRecord& record) {
-  for (const HeldRecord::Value& total : record.values) {
-    if (!total.total || !IsSteps(total.role)) continue;
-    const std::string_view text = record.text;
-    const std::string_view after = text.substr(total.begin + total.size);
-    const size_t share = after.find_first_not_of(' ');
-    if (share == std::string_view::npos || after[share] != '(') return false;
-    const size_t end = after.find(')');
-    if (end == std::string_view::npos || end < 2 || after[end - 1] != '%') return false;
-    return text.substr(0, total.begin).find("Train Epoch:") != std::string_view::npos;
-  }
-  return false;
-}
-
 }  // namespace
 
 void ReadValues(const ProgressLine& line, HeldRecord* record) {
@@ -195,7 +170,7 @@ void GiveRecord(const HeldRecord& record, uint32_t start, std::optional<bool> in
   values->resize(record.values.size());
   const std::string_view text = record.text;
   RolePlaces places{};
-  const bool samples = CountsSamples(record);
+  const bool samples = record.plan->counts_samples;
   for (size_t i = record.values.size(); i-- > 0;) {
     const HeldRecord::Value& value = record.values[i];
     Role role = value.role;
